@@ -1,0 +1,95 @@
+"""The command line: arguments only, no logic."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from pipeline import tools
+from pipeline.errors import PipelineError
+from pipeline.project import find_root
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run one command; 0 when all went well, 1 with one line on stderr otherwise."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return int(arguments.run(arguments))
+    except PipelineError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted; what was finished is kept", file=sys.stderr)
+        return 130
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m pipeline", description=sys.modules["pipeline"].__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    names = ", ".join(tool.name for tool in tools.TOOLS)
+
+    parse = commands.add_parser("parse", help="read raw logs into tidy Parquet tables")
+    parse.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="log files or folders")
+    parse.add_argument("--out", type=Path, metavar="DIR", help="folder for <table>.parquet")
+    parse.add_argument("--tool", metavar="NAME", help=f"read as this tool's output: {names}")
+    parse.add_argument("--campaign", metavar="SLUG", help="read data/raw/SLUG into data/tidy/SLUG instead")
+    parse.set_defaults(run=_parse, parser=parse)
+
+    bring = commands.add_parser("import", help="take in logs that you already have, as a campaign")
+    bring.add_argument("folder", type=Path, metavar="DIR", help="folder with the logs")
+    bring.add_argument("--campaign", required=True, metavar="SLUG", help="the campaign to add them to, or a new one")
+    bring.add_argument("--host", required=True, metavar="NAME", help="the machine they were measured on")
+    bring.set_defaults(run=_import)
+
+    notebook = commands.add_parser("notebook", help="execute notebooks/NAME.ipynb into data/results and data/figures")
+    notebook.add_argument("name", metavar="NAME")
+    notebook.set_defaults(run=_notebook)
+
+    site = commands.add_parser("site", help="publish the executed notebooks and the campaigns as data/site")
+    site.set_defaults(run=_site)
+
+    docs = commands.add_parser("docs", help="write data/README.md from the schema")
+    docs.add_argument("--check", action="store_true", help="only say whether it is current")
+    docs.set_defaults(run=_docs)
+    return parser
+
+
+def _parse(arguments: argparse.Namespace) -> int:
+    from pipeline import batch
+
+    if arguments.campaign:
+        if arguments.paths or arguments.out or arguments.tool:
+            arguments.parser.error("--campaign goes alone: it knows its folders")
+        return batch.parse_campaign(arguments.campaign, find_root())
+    if not arguments.paths or not arguments.out:
+        arguments.parser.error("expected PATH… and --out DIR, or --campaign SLUG")
+    return batch.parse_paths(arguments.paths, arguments.out, arguments.tool)
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from pipeline import importing
+
+    return importing.import_folder(arguments.folder, arguments.campaign, arguments.host, find_root())
+
+
+def _notebook(arguments: argparse.Namespace) -> int:
+    from pipeline.report import notebooks
+
+    return notebooks.execute(arguments.name, find_root())
+
+
+def _site(_: argparse.Namespace) -> int:
+    from pipeline.report import site
+
+    return site.build(find_root())
+
+
+def _docs(arguments: argparse.Namespace) -> int:
+    from pipeline.report import dictionary
+
+    return dictionary.write(find_root(), is_check=arguments.check)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

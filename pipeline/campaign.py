@@ -1,0 +1,137 @@
+"""Campaigns and manifests: what was measured, and which bytes came of it; load, validate, write.
+
+``data/campaigns/<slug>.yaml`` tells what a campaign is; ``data/campaigns/index.yaml`` lists the campaigns for DVC;
+``data/raw/<slug>/<run_id>/manifest.json`` names a run's raw files with their hashes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from pipeline.errors import SpecError
+from pipeline.project import INDEX
+
+MANIFEST = "manifest.json"
+FORMAT = 1
+_SLUG = re.compile(r"(?=.*[a-z])[a-z0-9][a-z0-9-]{0,63}")
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
+_INDEX_HEADER = "# The campaigns that dvc.yaml iterates over; written by `python -m pipeline import`.\n"
+
+
+@dataclass(frozen=True)
+class RawFile:
+    """A raw file: its path inside the run folder, its size, its hash, and where an import took it from."""
+
+    path: str
+    n_bytes: int
+    sha256: str
+    imported_from: str | None = None
+
+    @classmethod
+    def of(cls, path: Path, imported_from: str | None = None) -> RawFile:
+        """Describe a file on disk."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return cls(path.name, path.stat().st_size, digest, imported_from)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """What a run folder holds: which run of which campaign it was, how it ran, and its files."""
+
+    run_id: str
+    campaign: str
+    host: str
+    tool: str | None
+    point: str | None = None
+    repeat: int | None = None
+    command: str | None = None
+    started_at: str | None = None
+    exit_status: int | None = None
+    files: tuple[RawFile, ...] = field(default_factory=tuple)
+
+    @classmethod
+    def load(cls, path: Path) -> Manifest:
+        """Read ``manifest.json``; SpecError names the file and what is wrong."""
+        try:
+            content = json.loads(path.read_bytes())
+            if content.pop("format") != FORMAT:
+                raise SpecError(f"{path}: expected format {FORMAT}; this manifest is of another version")
+            files = tuple(RawFile(**entry) for entry in content.pop("files"))
+            manifest = cls(**content, files=files)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise SpecError(
+                f"{path}: expected a manifest as `python -m pipeline import` writes it: {error!r}"
+            ) from error
+        check_name("run_id", manifest.run_id, _RUN_ID, str(path))
+        return manifest
+
+    def save(self, folder: Path) -> None:
+        """Write ``folder/manifest.json``, whole or not at all."""
+        content = {"format": FORMAT, **asdict(self)}
+        write_atomically(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def check_slug(slug: str) -> str:
+    """A campaign's name: lower-case letters, digits and hyphens, so that it is safe as a folder and in a shell."""
+    return check_name("campaign", slug, _SLUG, "use lower-case letters, digits and hyphens, e.g. 2026-11-nvme-depth")
+
+
+def check_host(host: str) -> str:
+    """A host's name: letters, digits, ``.``, ``_`` and ``-``."""
+    return check_name("host", host, _NAME, "use letters, digits, '.', '_' and '-'")
+
+
+def check_name(what: str, value: object, pattern: re.Pattern[str], where: str) -> str:
+    """Return a name that matches; SpecError otherwise."""
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        raise SpecError(f"{what}: expected a name matching {pattern.pattern}, found {value!r} ({where})")
+    return value
+
+
+def load_index(root: Path) -> list[str]:
+    """The campaigns of ``data/campaigns/index.yaml``, in its order."""
+    content = yaml.safe_load((root / INDEX).read_text("utf-8"))
+    if not isinstance(content, dict) or not isinstance(content.get("campaigns"), dict):
+        raise SpecError(f"{root / INDEX}: expected a mapping `campaigns:`, found {type(content).__name__}")
+    return [check_slug(slug) for slug in content["campaigns"]]
+
+
+def add_to_index(root: Path, slug: str) -> None:
+    """Add a campaign to the index; nothing changes if it is there."""
+    slugs = load_index(root)
+    if slug not in slugs:
+        content: dict[str, Any] = {"campaigns": {name: {} for name in sorted([*slugs, slug])}}
+        write_atomically(root / INDEX, _INDEX_HEADER + yaml.safe_dump(content))
+
+
+def spec_path(root: Path, slug: str) -> Path:
+    """``data/campaigns/<slug>.yaml``."""
+    return root / INDEX.parent / f"{check_slug(slug)}.yaml"
+
+
+def load_spec(root: Path, slug: str) -> dict[str, Any]:
+    """The campaign's description: at least a ``title``; SpecError otherwise."""
+    path = spec_path(root, slug)
+    if not path.is_file():
+        raise SpecError(f"{path}: expected the campaign's description, found no file")
+    content = yaml.safe_load(path.read_text("utf-8"))
+    if not isinstance(content, dict) or not isinstance(content.get("title"), str):
+        raise SpecError(f"{path}: expected a mapping with a `title`, found {type(content).__name__}")
+    return content
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write under a temporary name and rename: the file is the old one or the new one, never half."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, "utf-8")
+    temporary.replace(path)

@@ -1,0 +1,1 @@
+"""One file a format: bytes → tables, as pure functions. Copy ``_template.py`` to add one."""

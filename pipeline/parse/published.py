@@ -1,0 +1,95 @@
+"""Published figures: what an article or a data sheet states, written down by hand as YAML.
+
+Grammar
+    ``published:`` names the source; ``exhibits:`` is a list of ``{exhibit, columns, rows}``; each row is
+    ``{row, unit, values}`` with a value a column, as printed. ``unit`` is the unit as printed (``ms``, ``GiB``,
+    ``million ops/s``, ``%``); a row without a unit holds text. Values may be ``192,000``, ``<1 ms``, ``~160``,
+    ``2-128``, ``$0.172 – $10.892/hr``, ``8 x 3750 GB``, ``n/a``.
+Traps
+    A range has no single value; ``<1`` bounds from above only; ``8 x 3750`` is a product.
+Sample
+    tests/parse/published/ranges_and_bounds/
+Gives
+    published, with figures scaled to SI units: value for ``=`` and ``~``, value_low and value_high for the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from math import prod
+from typing import Any
+
+import yaml
+
+from pipeline import units
+from pipeline.parse._report import Report
+from pipeline.parse._source import Source
+
+EXPECTED = "a YAML mapping that begins with `published:`"
+
+# As printed → (SI unit, factor).
+_UNITS: dict[str, tuple[str, float]] = {
+    "1": ("1", 1), "%": ("1", units.PERCENT), "x": ("x", 1),
+    "s": ("s", 1), "ms": ("s", units.MILLI), "µs": ("s", units.MICRO),
+    "ops/s": ("1/s", 1), "million ops/s": ("1/s", 1e6), "GHz": ("Hz", 1e9), "Gbps": ("bit/s", 1e9),
+    "GB": ("B", 1e9), "GiB": ("B", units.byte_size("1GiB")), "B": ("B", 1), "USD/h": ("USD/h", 1),
+}  # fmt: skip
+_NUMBER = r"\d[\d,]*(?:\.\d+)?"
+_FACTOR = re.compile(rf"\$?\s*({_NUMBER})(?:\s*[x×]\s*({_NUMBER}))?")
+_RANGE = re.compile(rf"({_FACTOR.pattern})\s*[-–]\s*({_FACTOR.pattern})")
+
+
+def recognise(head: str) -> bool:
+    """Whether the file begins with ``published:``, after comments."""
+    return re.match(r"(?:#[^\n]*\n|\s*\n)*published:\s", head) is not None
+
+
+def parse(source: Source) -> list[Report]:
+    """Return one report with the table ``published``; ParseError when the YAML is not of the grammar."""
+    try:
+        content = yaml.safe_load(source.text)
+        name, exhibits = content["published"], content["exhibits"]
+        report = Report("published", source)
+        report.parameter("source", name)
+        if content.get("url"):
+            report.parameter("url", content["url"])
+        for exhibit in exhibits:
+            _add_exhibit(report, name, exhibit)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        raise source.error(mark.line + 1 if mark else None, "YAML", str(error)) from error
+    except (KeyError, TypeError, ValueError) as error:
+        raise source.error(None, "exhibits as {exhibit, columns, rows: [{row, unit, values}]}", repr(error)) from error
+    return [report]
+
+
+def _add_exhibit(report: Report, source_name: str, exhibit: dict[str, Any]) -> None:
+    columns = exhibit["columns"]
+    for row in exhibit["rows"]:
+        for column, text in zip(columns, row["values"], strict=True):
+            figure = figure_of(str(text), row["unit"]) if row.get("unit") else {}
+            report.add("published", source=source_name, exhibit=exhibit["exhibit"], row=row["row"],
+                       column=str(column), value_text=str(text), **figure)  # fmt: skip
+
+
+def figure_of(text: str, unit: str) -> dict[str, Any]:
+    """Read a printed figure: its relation, and its value or bounds in the SI unit of ``unit``; KeyError on the unit."""
+    si_unit, factor = _UNITS[unit]
+    figure: dict[str, Any] = {"unit": si_unit}
+    printed = text.strip()
+    if match := _RANGE.match(printed):
+        low, high = (_value(part) * factor for part in (match[1], match[4]))
+        return figure | {"relation": "range", "value_low": low, "value_high": high}
+    match = _FACTOR.search(printed)
+    if match is None:  # n/a
+        return figure
+    value = _value(match[0]) * factor
+    if printed.startswith("<"):
+        return figure | {"relation": "<", "value_high": value}
+    if printed.startswith(">"):
+        return figure | {"relation": ">", "value_low": value}
+    return figure | {"relation": "~" if printed.startswith("~") else "=", "value": value}
+
+
+def _value(text: str) -> float:
+    return prod(float(number.replace(",", "")) for number in re.findall(_NUMBER, text))

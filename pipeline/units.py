@@ -1,0 +1,65 @@
+"""The only home of 1e-6 and 1024: units as tools print them to SI, and SI to what a person reads."""
+
+from __future__ import annotations
+
+import math
+import re
+
+SECONDS = {
+    "ns": 1e-9, "nsec": 1e-9, "us": 1e-6, "usec": 1e-6, "usecs": 1e-6, "µs": 1e-6, "μs": 1e-6,
+    "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0,
+}  # fmt: skip
+NANO, MICRO, MILLI, PERCENT = 1e-9, 1e-6, 1e-3, 1e-2
+KIBI, MEBI = 1024, 1024**2
+SECTOR_BYTES = 512
+
+_DECIMAL = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+_BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
+_QUANTITY = re.compile(r"\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*([A-Za-zµμ/]*)\s*$")
+
+
+def seconds(value: float, unit: str) -> float:
+    """Return ``value`` (in ``unit``: ns … d, as tools write them) in seconds; KeyError on an unknown unit."""
+    return value * SECONDS[unit]
+
+
+def plain_number(text: str) -> float:
+    """Read ``28.3k`` or ``1.2M`` (decimal prefixes, as fio prints rates and counts); ValueError otherwise."""
+    match = _QUANTITY.match(text)
+    if match is None or match[2] not in _DECIMAL:
+        raise ValueError(f"expected a number with an optional k, M, G, T or P, found {text!r}")
+    return float(match[1]) * _DECIMAL[match[2]]
+
+
+def byte_size(text: str, *, bare_k_is_binary: bool = True) -> float:
+    """Read a size or a rate such as ``14.3MiB/s``, ``857MB``, ``4k``, ``32GiB`` in bytes (a second).
+
+    ``KiB`` is 1024 B and ``kB`` or ``MB`` is a power of ten. A bare ``4k`` or ``32G`` is binary, as fio and DISKSPD
+    mean it, unless ``bare_k_is_binary`` is false. ValueError on anything else.
+    """
+    match = _QUANTITY.match(text)
+    unit = match[2].removesuffix("/s") if match else ""
+    prefix = unit.removesuffix("iB").removesuffix("B").removesuffix("i")
+    if match is None or prefix.upper() not in _BINARY or (unit and unit[-1] not in "BbiKkMGTP"):
+        raise ValueError(f"expected a size such as 4k, 14.3MiB or 857MB, found {text!r}")
+    is_binary = "i" in unit or (bare_k_is_binary and not unit.endswith("B"))
+    return float(match[1]) * (_BINARY[prefix.upper()] if is_binary else _DECIMAL[prefix.upper()])
+
+
+def format_si(value: float, unit: str = "", digits: int = 3) -> str:
+    """Scale for display: ``format_si(385e-6, "s")`` is ``385 µs``, ``format_si(708000)`` is ``708 k``."""
+    if not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return f"0 {unit}".rstrip()
+    prefixes = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
+    exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))) / 3) * 3
+    exponent = min(max(exponent, -9), 12)
+    scaled = value / 10.0**exponent
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(scaled)))) if scaled else 0
+    return f"{scaled:.{decimals}f} {prefixes[exponent]}{unit}".rstrip()
+
+
+def microseconds(value_s: float) -> float:
+    """Seconds to µs, for display."""
+    return value_s / MICRO
