@@ -41,6 +41,7 @@ def parse_campaign(slug: str, root: Path) -> int:
     if not reading.reports:
         raise (reading.failed + reading.unknown)[0]
     tables = reading.tables()
+    tables.runs["campaign"] = tables.runs["campaign"].fillna(slug)
     files = _files(raw, tables, reading.failed)
     warnings = [tables.warnings, _failure_rows(reading.failed), _hash_rows(raw, files)]
     warnings = [frame for frame in warnings if len(frame)]

@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from pipeline.errors import SpecError
-from pipeline.project import INDEX
+from pipeline.project import INDEX, find_root
 
 MANIFEST = "manifest.json"
 FORMAT = 1
@@ -97,8 +97,9 @@ def check_name(what: str, value: object, pattern: re.Pattern[str], where: str) -
     return value
 
 
-def load_index(root: Path) -> list[str]:
+def load_index(root: Path | None = None) -> list[str]:
     """The campaigns of ``data/campaigns/index.yaml``, in its order."""
+    root = root or find_root()
     content = yaml.safe_load((root / INDEX).read_text("utf-8"))
     if not isinstance(content, dict) or not isinstance(content.get("campaigns"), dict):
         raise SpecError(f"{root / INDEX}: expected a mapping `campaigns:`, found {type(content).__name__}")

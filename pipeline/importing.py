@@ -27,9 +27,8 @@ def import_folder(folder: Path, slug: str, host: str, root: Path) -> int:
     campaign.check_slug(slug)
     campaign.check_host(host)
     if not folder.is_dir():
-        raise SpecError(
-            f"{folder}: expected a folder with logs, found {'a file' if folder.exists() else 'nothing there'}"
-        )
+        found = "a file" if folder.exists() else "nothing there"
+        raise SpecError(f"{folder}: expected a folder with logs, found {found}")
     raw = raw_folder(slug, root)
     if raw.resolve() == folder.resolve() or raw.resolve() in folder.resolve().parents:
         raise SpecError(f"{folder}: is the campaign's own raw folder; expected logs from elsewhere")

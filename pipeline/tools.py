@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from pipeline.errors import SpecError
-from pipeline.parse._report import Report
-from pipeline.parse._source import Source
+
+if TYPE_CHECKING:
+    from pipeline.parse._report import Report
+    from pipeline.parse._source import Source
 
 
 class Reader(Protocol):

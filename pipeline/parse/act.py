@@ -1,39 +1,171 @@
-"""Tool: what its output is called, and how it is made.
+"""ACT, Aerospike's certification tool for SSDs: the log of ``act_storage`` or ``act_index`` (before 5.0: ``act``).
 
 Grammar
-    The lines or keys that carry figures, their units, and what differs between versions.
+    6.x: ``ACT version V``, ``Storage device IO test`` or ``Index device IO test``, [``detected N CPUs``], the
+    configuration and what was derived from it (``key: value``), ``<device> size = …`` a device, ``HISTOGRAM NAMES``
+    and the names; then every report-interval-sec a block: ``after N sec:``, for each histogram ``name (T total)`` and
+    its buckets `` (BB: count)``, four a line, empty ones left out, and a blank line. Buckets are counts since the
+    start: 00 is [0, 1), BB is [2^(BB-1), 2^BB) ms, or µs with ``microsecond-histograms: yes``.
+    5.x: ``requests-queued: N`` first in a block; ``reads`` (``trans-reads`` of an index) with the wait in ACT's
+    queue, ``device-reads`` and the devices' without it; likewise writes.
+    2.0–4.0: ``Aerospike act version V - device IO test``, ``After N sec:``, upper-case names padded to 18; the
+    devices stand behind ``RAW READS`` and, with commit-to-device, under the same name again behind ``RAW WRITES``.
 Versions
-    Those that were tried.
+    3.0, 4.0, 5.1, 5.3, 6.1, 6.5, 6.6; 2.0 by its source. 1.x is refused: its bucket BB is [2^BB, 2^(BB+1)).
 Traps
-    What a naive reader gets wrong.
+    ACT exits with 0 after it gave up; the lines that say so come before the last block, a few a thread, and other
+    threads print between the lines of a block. A failed I/O prints a line and is in no histogram. 6.0 and 6.1 list
+    histograms that they never print. Several runs may have been appended to one file: a report each. The last
+    block's interval of a run that gave up was not a full one.
 Sample
-    tests/parse/<this file's name>/<oddity>.txt
+    tests/parse/act/storage53_1dev_ms/
 Gives
-    operations, latency_percentiles, … and how the tool's words map to job, target, op and scope.
-
-To add a reader: copy this file, add its name to a line of ``pipeline/tools.py``, and put golden samples named for
-their oddity into ``tests/parse/<name>/``, each with what it must give in ``expected.yaml``; without samples the tests
-fail.
+    latency_bins: phase total, a histogram is a job; intervals between consecutive blocks, empty bins left out.
+    operations: a row a histogram that counted anything, over the intervals that could be read, which are the whole
+    run unless a warning says otherwise. scope total: op read, write (with commit-to-device; of an index, of the
+    cache threads), large_block_read, large_block_write; scope device, with target: the devices' shares of it. Where
+    the same I/O is in a histogram with and in one without ACT's queue (2.0–5.x), the op of the latter and of its
+    devices is device_read or device_write. In 6.x, an index's reads are those of service and cache threads together;
+    in 5.x ``trans-reads`` are the service threads' alone, and device_read all. n_errors: 0 without error lines; else
+    they stand in the rows of read or write (total and device), since ACT does not tell small and large blocks apart.
+    block_size_bytes where the log fixes it; 4096 of an index (fixed in its source). Tomb-raider reads are not counted
+    by ACT.
+    metric_series: requests_queued. parameters: settings as printed, test-kind (storage, index), detected-cpus,
+    ``<device> size``; offered rates are among them.
 """
 
 from __future__ import annotations
 
+import math
+import re
+
+import numpy as np
+
+from pipeline.parse._act_bins import Counts, Intervals
+from pipeline.parse._act_log import Log, scan
+from pipeline.parse._act_rows import add_rows
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 
-EXPECTED = "what the first line looks like, for the message when nothing can be read"
+EXPECTED = "an ACT log: `ACT version …` or `Aerospike act version … - device IO test`"
+_HEAD = re.compile(
+    r"^[ \t]*(?:Aerospike act (?:version \S+ )?- device IO test"
+    r"|ACT version \d\S*[ \t]*\n\s*(?:Storage|Index) device IO test)[ \t]*$",
+    re.MULTILINE,
+)
 
 
 def recognise(head: str) -> bool:
-    """Whether the first 64 KiB are of this format. Strict: it must not claim another tool's output."""
-    return head is None
+    """Whether the first 64 KiB hold ACT's header; the report of act_latency.py, which quotes it, does not."""
+    return _HEAD.search(head) is not None
 
 
 def parse(source: Source) -> list[Report]:
-    """Return the reports in the file, in its order; ParseError if nothing can be read."""
-    if not recognise(source.head):
-        raise source.error(1, EXPECTED, source.head)
-    report = Report("tool", source, tool_version="1.0")
-    report.add("operations", op="read", scope="total", n_ops=1)
-    report.incomplete(None, "truncated", "expected a closing line, found the end of the file")
-    return [report]
+    """Return a report for each run in the log; ParseError if none got as far as a block or a configuration."""
+    logs, before = scan(source.text.removesuffix("\n").split("\n"))
+    if not logs:
+        is_too_old = "Aerospike act - device IO test" in source.head
+        found = "an ACT 1.x log, whose buckets mean something else" if is_too_old else source.head
+        raise source.error(1, EXPECTED, found)
+    if not any(log.after for log in logs):
+        _refuse_without_blocks(source, logs)
+    reports = [_report(source, log) for log in logs]
+    if before.count:
+        reports[0].warn(before.line, "before_header", f"expected ACT's header, found {before}")
+    return reports
+
+
+def _refuse_without_blocks(source: Source, logs: list[Log]) -> None:
+    """Raise a ParseError with what the tool itself said, or when not even a configuration is there."""
+    expected = "blocks that begin with `after N sec:`"
+    for log in logs:
+        if log.failures:
+            texts = dict.fromkeys(text for _, text in log.failures)
+            raise source.error(log.failures[0][0], expected, "; ".join(list(texts)[:3]))
+    if not any(log.settings for log in logs):
+        raise source.error(logs[-1].last_line, expected, "the end of the file")
+
+
+def _report(source: Source, log: Log) -> Report:
+    report = Report("act", source, tool_version=log.version)
+    report.parameter("test-kind", "index" if log.is_index else "storage")
+    for name, value in log.settings:
+        report.parameter(name, value)
+    n_blocks = _count_whole_blocks(report, log)
+    after = np.array(log.after[:n_blocks], dtype=np.int64)
+    if n_blocks:
+        report.describe(duration_s=int(after.max()))
+    _check_end(report, log, after)
+    _warn_of_messages(report, log)
+    _check_blocks(report, log, after)
+    _check_histograms(report, add_rows(report, log, after))
+    for block, n_queued in log.queued:
+        if block < n_blocks:
+            report.add("metric_series", metric="requests_queued", time_s=log.after[block], value=n_queued, unit="1")
+    return report
+
+
+def _count_whole_blocks(report: Report, log: Log) -> int:
+    """Number of the blocks without the last one if that is torn: no blank line, and not the others' histograms."""
+    last = len(log.after) - 1
+    if last < 0 or log.is_last_closed:
+        return last + 1
+    found = {key: histogram for key, histogram in log.histograms.items() if histogram.blocks[-1] == last}
+    others = {key for key, histogram in log.histograms.items() if histogram.blocks[0] < last}
+    known = others or {(name, False) for name in log.histogram_names if name not in ("device-reads", "device-writes")}
+    if known and found.keys() >= known and all(histogram.is_last_sound() for histogram in found.values()):
+        return last + 1
+    expected = "expected all of its histograms and a blank line behind them"
+    report.incomplete(log.block_lines[last], "truncated", f"{expected}, found the end in line {log.last_line}")
+    return last
+
+
+def _check_end(report: Report, log: Log, after: Counts) -> None:
+    """Say that the run did not end by itself: it gave up, was stopped, or its log ends early."""
+    duration = log.number("test-duration-sec")
+    for kind in ("aborted", "interrupted"):
+        if note := log.notes.get(kind):
+            report.incomplete(note.line, kind, f"expected a run of {duration} s, found {note}")
+    last = int(after[-1]) if len(after) else 0
+    if duration is None:
+        report.incomplete(None, "no_duration", "expected test-duration-sec, which tells whether the log is whole")
+    elif last < duration and report.run["is_complete"]:
+        report.incomplete(log.last_line, "truncated", f"expected blocks up to {duration} s, found the last at {last} s")
+    if log.setting("microsecond-histograms") not in ("yes", "no"):
+        report.incomplete(None, "no_unit", "expected microsecond-histograms: yes or no; without it no latency is known")
+
+
+def _warn_of_messages(report: Report, log: Log) -> None:
+    """Warn of what the tool complained of and of lines that are not known, once a kind."""
+    if log.io_errors:
+        errors = min(log.io_errors.values(), key=lambda note: note.line)
+        count = sum(note.count for note in log.io_errors.values())
+        report.warn(errors.line, "io_errors", f"expected no failed I/O, found {count}, the first {errors.text[:100]!r}")
+    for kind, expected in (("tool_error", "no error"), ("unknown_lines", "lines of an ACT log")):
+        if note := log.notes.get(kind):
+            report.warn(note.line, kind, f"expected {expected}, found {note}")
+
+
+def _check_blocks(report: Report, log: Log, after: Counts) -> None:
+    """Say where the time does not rise by the reporting interval from block to block."""
+    steps = np.diff(after, prepend=0)
+    interval = log.number("report-interval-sec")
+    for code, wrong in (("time_decreased", steps <= 0), ("missing_blocks", steps > (interval or math.inf))):
+        if wrong.any():
+            first = int(wrong.argmax())
+            found = f"found `after {after[first]} sec:` behind {after[first] - steps[first]} s"
+            message = f"expected a block every {interval} s, {found}; {int(wrong.sum())} such places"
+            report.incomplete(log.block_lines[first], code, message)
+
+
+def _check_histograms(report: Report, results: list[Intervals]) -> None:
+    """Say which entries of histograms are missing, contradict themselves or fall, once a kind."""
+    for code, expected, tallies in (
+        ("inconsistent_total", "buckets that add up to the total", [result.inconsistent for result in results]),
+        ("repeated_histogram", "a histogram once a block", [result.repeated for result in results]),
+        ("count_decreased", "counts since the start, which cannot fall", [result.decreased for result in results]),
+        ("missing_histograms", "every histogram in every block", [result.missing for result in results]),
+    ):
+        if count := sum(n for n, _ in tallies):
+            line = min(line for n, line in tallies if n)
+            report.incomplete(line, code, f"expected {expected}, found {count} that are not so; they are left out")

@@ -1,0 +1,54 @@
+# The commands of the project; `make help` lists them. Everything runs in .venv, made from the locks.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+RUN := PATH="$(CURDIR)/$(BIN):$$PATH"
+INSTALL := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
+
+.PHONY: help repro test oracle lab check format docs lock
+
+help:  ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
+
+repro: .venv/.installed  ## raw logs → tidy tables → notebooks → site, whatever is out of date
+	$(RUN) dvc repro
+	@echo "The site is at $(CURDIR)/data/site/index.html"
+
+test: .venv/.tested  ## the tests
+	$(RUN) pytest -n auto tests --ignore tests/oracle
+
+oracle: .venv/.tested  ## hold the readers against other people's expected results, where the samples are
+	$(RUN) pytest -n auto tests/oracle
+
+lab: .venv/.installed  ## explore the same data in JupyterLab
+	$(RUN) jupyter lab --notebook-dir=notebooks
+
+check: .venv/.tested  ## lint, types, notebooks without outputs, data dictionary current
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+	$(RUN) mypy
+	$(RUN) nbstripout --verify --keep-id notebooks/*.ipynb
+	$(RUN) python -m pipeline docs --check
+
+format: .venv/.tested  ## format code and notebooks, take outputs out of notebooks
+	$(RUN) ruff check --fix .
+	$(RUN) ruff format .
+	$(RUN) nbstripout --keep-id notebooks/*.ipynb
+
+docs: .venv/.installed  ## write data/README.md from pipeline/schema.py
+	$(RUN) python -m pipeline docs
+
+lock:  ## resolve the newest versions anew (needs uv)
+	uv pip compile pyproject.toml -o requirements.lock $(LOCK)
+	uv pip compile pyproject.toml --extra test -c requirements.lock -o requirements-test.lock $(LOCK)
+LOCK := --upgrade --universal --python-version 3.11 --fork-strategy fewest --generate-hashes --no-header --no-annotate --quiet
+
+.venv/.installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --no-build-isolation -e .
+	@touch $@
+
+.venv/.tested: requirements-test.lock .venv/.installed
+	$(INSTALL) --require-hashes -r requirements-test.lock
+	@touch $@

@@ -1,0 +1,1 @@
+"""Frames in, small result objects out: no plotting, no files."""

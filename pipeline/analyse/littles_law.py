@@ -1,0 +1,217 @@
+"""Little's law, N = X · W: the requests in flight are the rate times the mean time each is there.
+
+Little, J. D. C. (1961), "A Proof for the Queuing Formula: L = λW", Operations Research 9 (3), 383–387. It holds for
+means of any stationary system, whatever the distributions; it says nothing of percentiles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from pipeline.analyse.select import KEYS, summable_operations
+from pipeline.errors import AnalysisError
+
+GROUP = [*KEYS, "group"]
+COLUMNS = ["campaign", "host", "run_id", "tool", "group", "point", "ops_per_s", "latency_mean_s", "queue_depth",
+           "queue_depth_low", "queue_depth_high", "queue_depth_configured", "ratio", "verdict", "cause",
+           "is_complete"]  # fmt: skip
+# Settings by which a tool holds back its own rate, by the names that the tools give them.
+RATE_LIMITS = ("rate_iops", "rate", "rate_process", "rate_cycle", "throughput", "rate limit")
+SUBMIT_BOUND = 0.5  # share of a worker's time in submission from which it is what holds N down
+THINK_TIMES = ("thinktime", "think time")
+
+
+@dataclass(frozen=True)
+class LittlesLaw:
+    """Queue depth by Little's law, a row a run (a row a job where the jobs came one after the other).
+
+    ``frame`` has the columns COLUMNS: latency_mean_s is weighted by operations; queue_depth is N; queue_depth_low and
+    queue_depth_high are its bounds (equal to N where the tool gives a mean); ratio is N over queue_depth_configured.
+    """
+
+    frame: pd.DataFrame
+    tolerance: float
+    warnings: tuple[str, ...]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The frame."""
+        return self.frame
+
+    def verdict_frame(self) -> pd.DataFrame:
+        """How many runs came to which verdict, and the likely cause."""
+        cause = self.frame["cause"].str.split(":").str[0]
+        counted = self.frame.assign(cause=cause).groupby(["verdict", "cause"]).size().rename("n_runs")
+        return counted.reset_index().sort_values(["n_runs", "verdict", "cause"], ascending=False, ignore_index=True)
+
+    def counts(self) -> dict[str, object]:
+        """The verdicts, and what was left out."""
+        return {"runs": self.verdict_frame(), "tolerance": self.tolerance, "warnings": self.warnings}
+
+    def mismatches(self) -> pd.DataFrame:
+        """The runs whose N differs from the configured depth, the largest factor first."""
+        differing = self.frame[self.frame["verdict"] == "differs"]
+        distance = np.log(differing["ratio"].astype("float64").replace(0, np.nan)).abs().fillna(np.inf)
+        return differing.loc[distance.sort_values(ascending=False, kind="stable").index]
+
+    def sweep(self, campaign: str, points: str) -> pd.DataFrame:
+        """Means over the repeats of the points that ``points`` matches in full; its groups name the workload.
+
+        Columns: workload, queue_depth_configured, ops_per_s, latency_mean_s (weighted by operations).
+        """
+        of_campaign = self.frame[self.frame["campaign"] == campaign]
+        groups = of_campaign["point"].str.extract(f"^(?:{points})$")
+        found = of_campaign[groups.notna().all(axis=1)].assign(workload=groups.agg(" ".join, axis=1))
+        if found.empty:
+            raise AnalysisError(f"{campaign}: expected runs whose point matches {points!r}, found none")
+        by_point = found.groupby(["workload", "queue_depth_configured"])
+        means = by_point[["ops_per_s", "queue_depth"]].mean().reset_index()
+        return means.assign(latency_mean_s=means["queue_depth"] / means["ops_per_s"])
+
+    def sentence(self) -> str:
+        """One sentence: how many runs agree with their configured depth, and why the others do not."""
+        compared = self.frame[self.frame["verdict"].isin(["agrees", "differs"])]
+        differing = compared[compared["verdict"] == "differs"]
+        text = (
+            f"N = X · W agrees with the configured depth within {self.tolerance:.0%} "
+            f"in {len(compared) - len(differing)} of {len(compared)} runs that have one"
+        )
+        if len(differing):
+            causes = differing["cause"].str.split(":").str[0].value_counts()
+            text += "; the others: " + ", ".join(f"{count} {cause}" for cause, count in causes.items())
+        return text + "."
+
+
+def combine(parts: Iterable[LittlesLaw]) -> LittlesLaw:
+    """Join the results of several campaigns, in whose tables run ids may repeat; all of one tolerance."""
+    results = list(parts)
+    filled = [result.frame for result in results if len(result.frame)]
+    frame = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=COLUMNS)
+    warnings = tuple(warning for result in results for warning in result.warnings)
+    return LittlesLaw(frame, results[0].tolerance, warnings)
+
+
+def queue_depth(ops_per_s: float, latency_mean_s: float) -> float:
+    """N = X · W."""
+    return ops_per_s * latency_mean_s
+
+
+def littles_law(tables: Mapping[str, pd.DataFrame], tolerance: float = 0.05) -> LittlesLaw:
+    """N for every run of the tables, beside the configured depth, with the likely cause of a mismatch.
+
+    N is the sum over a run's operations, syncs included: a write that waits for its sync is there for both times.
+    Where the tool gives no mean but bins (ACT), N is a pair of bounds. Runs without a rate are left out and counted
+    in ``warnings``. ``tolerance`` is relative, for the comparison with the configured depth.
+    """
+    operations = _with_latency_bounds(summable_operations(tables), tables["latency_bins"])
+    rated = operations[operations["ops_per_s"].notna()]
+    n_out = operations[KEYS].drop_duplicates().shape[0] - rated[KEYS].drop_duplicates().shape[0]
+    warnings = (f"{n_out} reports state no rate, so that they have no N",) if n_out else ()
+    if rated.empty:
+        return LittlesLaw(pd.DataFrame(columns=COLUMNS), tolerance, warnings)
+    frame = rated.groupby(GROUP, sort=False, dropna=False).apply(_depths_of_run).reset_index()
+    frame["ratio"] = frame["queue_depth"] / frame["queue_depth_configured"]
+    frame = frame.merge(tables["runs"][[*KEYS, "campaign", "host", "point", "is_complete"]], on=KEYS, how="left")
+    causes = _Causes(tables)
+    judged = [causes.judge(row, tolerance) for row in frame.to_dict("records")]
+    frame["verdict"], frame["cause"] = [pair[0] for pair in judged], [pair[1] for pair in judged]
+    return LittlesLaw(frame[COLUMNS], tolerance, warnings)
+
+
+def _with_latency_bounds(operations: pd.DataFrame, bins: pd.DataFrame) -> pd.DataFrame:
+    """Add ``latency_low_s`` and ``latency_high_s``: the mean, or the bounds that a row's bins put on its mean.
+
+    Each operation of a bin [lower, upper) took at least lower and less than upper; an overflow bin has no upper end,
+    so that it leaves the mean unbounded (null).
+    """
+    keys = [*KEYS, "job", "target", "op", "scope"]
+    total = bins[bins["phase"] == "total"]
+    weighted = total[keys].copy()
+    count = total["count"].astype("float64")
+    weighted["n"], weighted["low"], weighted["high"] = count, count * total["lower_s"], count * total["upper_s"]
+    # min_count makes a null upper edge of a filled bin show: sum() would take it for 0.
+    weighted["n_bounded"] = count.where(total["upper_s"].notna() | (count == 0), 0)
+    sums = weighted.groupby(keys, dropna=False)[["n", "low", "high", "n_bounded"]].sum().reset_index()
+    sums["bin_low_s"] = sums["low"] / sums["n"]
+    sums["bin_high_s"] = (sums["high"] / sums["n"]).where(sums["n_bounded"] == sums["n"])
+    merged = operations.merge(sums[[*keys, "bin_low_s", "bin_high_s"]], on=keys, how="left")
+    has_mean = merged["latency_mean_s"].notna()
+    merged["latency_low_s"] = merged["latency_mean_s"].where(has_mean, merged["bin_low_s"])
+    merged["latency_high_s"] = merged["latency_mean_s"].where(has_mean, merged["bin_high_s"])
+    return merged
+
+
+def _depths_of_run(run: pd.DataFrame) -> pd.Series:
+    """Sum N over the operations of one run; null where one of them has no latency."""
+    rate = run["ops_per_s"]
+    # Reads and writes of one worker share its depth; workers add up.
+    configured = run.groupby(["job", "target"], dropna=False)["queue_depth"].max()
+    return pd.Series(
+        {
+            "ops_per_s": rate.sum(),
+            "latency_mean_s": _sum_or_null(rate * run["latency_mean_s"]) / rate.sum() if rate.sum() else np.nan,
+            "queue_depth": _sum_or_null(rate * run["latency_mean_s"]),
+            "queue_depth_low": _sum_or_null(rate * run["latency_low_s"]),
+            "queue_depth_high": _sum_or_null(rate * run["latency_high_s"]),
+            "queue_depth_configured": _sum_or_null(configured),
+        }
+    )
+
+
+def _sum_or_null(values: pd.Series) -> float:
+    return float("nan") if values.isna().any() else float(values.sum())
+
+
+class _Causes:
+    """Why N may differ from the configured depth: what the run's settings, warnings and latency phases say."""
+
+    def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
+        settings = tables["parameters"]
+        is_set = settings["value"].notna() & ~settings["value"].isin(["0", "0,0", "0,0,0", "0ms", "False", ""])
+        names = settings["name"].str.lower()
+        self.limited = self._runs(settings[is_set & names.isin(RATE_LIMITS)])
+        self.thinking = self._runs(settings[is_set & names.isin(THINK_TIMES)])
+        warnings = tables["warnings"]
+        self.circular = self._runs(warnings[warnings["code"] == "latency_from_rate"])
+        summary = tables["latency_summary"]
+        submitting = summary[summary["phase"] == "submission"]
+        merged = submitting.merge(tables["operations"], on=[*KEYS, "job", "target", "op", "scope"], how="inner")
+        merged["busy"] = merged["ops_per_s"] * merged["mean_s"]
+        workers = merged.groupby([*KEYS, "job", "target"], dropna=False)["busy"].sum().groupby(KEYS).max()
+        self.submission_busy = workers.to_dict()
+
+    @staticmethod
+    def _runs(frame: pd.DataFrame) -> set[tuple[str, str]]:
+        return set(zip(frame["run_id"], frame["tool"], strict=True))
+
+    def judge(self, row: Mapping[str, Any], tolerance: float) -> tuple[str, str]:
+        """Verdict and likely cause of one run."""
+        key = (row["run_id"], row["tool"])
+        if key in self.circular:
+            return "circular", "circular: the tool computed the latency from the rate, so that N is what was configured"
+        if not pd.isna(row["ratio"]):
+            if abs(row["ratio"] - 1) <= tolerance:
+                return "agrees", ""
+            return "differs", self._cause(key, row)
+        if not pd.isna(row["queue_depth"]):
+            return "no depth", "no depth configured"
+        if pd.isna(row["queue_depth_low"]):
+            return "no latency", "no latency: the tool was run without it"
+        high = "∞" if pd.isna(row["queue_depth_high"]) else f"{row['queue_depth_high']:.3g}"
+        return "bounds", f"coarse bins: N lies between {row['queue_depth_low']:.3g} and {high}"
+
+    def _cause(self, key: tuple[str, str], row: Mapping[str, Any]) -> str:
+        if key in self.limited:
+            return "rate-limited: the offered rate, not the depth, sets what is in flight"
+        if key in self.thinking:
+            return "think time: each worker pauses between operations"
+        busy = self.submission_busy.get(key, 0.0)
+        if row["ratio"] < 1 and busy > SUBMIT_BOUND:
+            return f"submit-bound: a worker spends {min(busy, 1):.0%} of its time submitting"
+        if not row["is_complete"]:
+            return "incomplete run: rate and latency may cover different parts of it"
+        return "unexplained: rate, latency and configured depth do not belong together"

@@ -1,0 +1,57 @@
+"""Choose the rows of tidy tables that an analysis may add up, so that nothing counts twice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from pipeline.errors import AnalysisError
+
+KEYS = ["run_id", "tool"]
+
+
+def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Rows of ``operations`` whose rates add up to the run's, one level of scope and no sums beside their parts.
+
+    Whole-run rows only. A run that the tool totals itself is taken at scope ``total``, any other at its finest
+    scope; op ``total`` or ``mixed`` is dropped where the run has the directions themselves. Adds ``group``: null, or
+    the job where the run's jobs came one after the other (warning ``sequential_jobs``), whose rates must not be added.
+    """
+    operations = tables["operations"]
+    rows = operations[operations["interval_start_s"].isna() & operations["interval_end_s"].isna()]
+    kept = [_finest_parts(run) for _, run in rows.groupby(KEYS, sort=False)]
+    chosen = pd.concat(kept, ignore_index=True) if kept else rows.copy()
+    warnings = tables["warnings"]
+    sequential = warnings.loc[warnings["code"] == "sequential_jobs", KEYS].drop_duplicates().assign(is_sequential=True)
+    chosen = chosen.merge(sequential, on=KEYS, how="left")
+    chosen["group"] = chosen["job"].where(chosen.pop("is_sequential").notna(), None)
+    return chosen
+
+
+def _finest_parts(run: pd.DataFrame) -> pd.DataFrame:
+    for scope in ("total", "job", "device"):
+        level = run[run["scope"] == scope]
+        if len(level):
+            break
+    parts = level[~level["op"].isin(["total", "mixed"])]
+    return parts if len(parts) else level
+
+
+def published_row(tables: Mapping[str, pd.DataFrame], exhibit: str, row: str) -> pd.DataFrame:
+    """The figures of one row of an exhibit, in the order of its columns; AnalysisError names what there is."""
+    published = tables["published"]
+    found = published[(published["exhibit"] == exhibit) & (published["row"] == row)]
+    if found.empty:
+        rows = published.loc[published["exhibit"] == exhibit, "row"].unique()
+        there = f"rows {list(rows)}" if len(rows) else f"exhibits {list(published['exhibit'].unique())}"
+        raise AnalysisError(f"published figures: expected {exhibit!r}, {row!r}; there are {there}")
+    return found.reset_index(drop=True)
+
+
+def published_value(tables: Mapping[str, pd.DataFrame], exhibit: str, row: str) -> float:
+    """The one figure of a row that has one column, in its SI unit."""
+    found = published_row(tables, exhibit, row)
+    if len(found) != 1 or pd.isna(found["value"].iloc[0]):
+        raise AnalysisError(f"{exhibit!r}, {row!r}: expected one figure, found {list(found['value_text'])}")
+    return float(found["value"].iloc[0])

@@ -1,0 +1,61 @@
+"""Runs over a number of devices: how many there were, what was offered, what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+
+from pipeline.analyse.select import KEYS, summable_operations
+from pipeline.errors import AnalysisError
+
+# ACT's unit of load on a device: 1x is 2,000 reads and 1,000 writes a second (Aerospike ACT documentation).
+ACT_READS_PER_X = 2000
+
+
+def device_sweep(
+    tables: Mapping[str, pd.DataFrame], points: str, *, op: str | None = None, offered: str | None = None
+) -> pd.DataFrame:
+    """A row a run whose point matches the regular expression ``points``, in the order of devices and repeats.
+
+    Columns: run_id, tool, point, repeat, is_complete, n_devices (distinct targets that the run measured), ops_per_s
+    (of ``op`` alone, or all), offered_ops_per_s (the parameter ``offered``, null without). AnalysisError when no run
+    matches.
+    """
+    runs = tables["runs"]
+    chosen = runs.loc[runs["point"].str.fullmatch(points).fillna(False).astype(bool)]
+    chosen = chosen[[*KEYS, "point", "repeat", "is_complete"]]
+    rates = summable_operations(tables)
+    rates = rates if op is None else rates[rates["op"] == op]
+    rates = rates.groupby(KEYS)["ops_per_s"].sum(min_count=1).reset_index()
+    targets = tables["operations"].groupby(KEYS)["target"].nunique().rename("n_devices").reset_index()
+    frame = chosen.merge(targets, on=KEYS).merge(rates, on=KEYS)
+    if frame.empty:
+        raise AnalysisError(
+            f"expected runs whose point matches {points!r}, found {sorted(runs['point'].dropna())[:10]}"
+        )
+    settings = tables["parameters"]
+    value = settings.loc[settings["name"] == offered, [*KEYS, "value"]]
+    value = value.assign(offered_ops_per_s=pd.to_numeric(value.pop("value"), errors="coerce"))
+    frame = frame.merge(value, on=KEYS, how="left")
+    return frame.sort_values(["n_devices", "repeat", "run_id"], ignore_index=True)
+
+
+def highest_held(search: pd.DataFrame) -> pd.DataFrame:
+    """Of ACT runs at rising rates, the highest that was held, a row a number of devices.
+
+    ``search`` is of ``device_sweep`` with the offered reads. Columns: n_devices, held_x (a device), given_up_x (the
+    lowest at which ACT gave up; null: never), held_x_total, efficiency (of the total against one device's times n).
+    """
+    x = search["offered_ops_per_s"] / search["n_devices"] / ACT_READS_PER_X
+    search = search.assign(x=x, is_complete=search["is_complete"].astype(bool))
+    rows = []
+    for n_devices, group in search.groupby("n_devices"):
+        failed = group.loc[~group["is_complete"], "x"]
+        given_up = failed.min() if len(failed) else None
+        held = group.loc[group["is_complete"] & ~group["x"].isin(failed), "x"].max()
+        rows.append({"n_devices": n_devices, "held_x": held, "given_up_x": given_up, "held_x_total": held * n_devices})
+    frame = pd.DataFrame(rows)
+    first = frame.iloc[0]
+    frame["efficiency"] = frame["held_x_total"] / (first["held_x_total"] * frame["n_devices"] / first["n_devices"])
+    return frame

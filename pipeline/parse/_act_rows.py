@@ -1,0 +1,149 @@
+"""What ACT's histograms stand for, and their rows: op, scope, target, block size, failed I/Os."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from pipeline import units
+from pipeline.parse._act_bins import Counts, Intervals, intervals_of
+from pipeline.parse._act_log import Histogram, Log
+from pipeline.parse._report import Report
+
+INDEX_IO_BYTES = 4096  # IO_SIZE in ACT's act_index.c, 5.0 to 6.6
+_UNIT_S = {"yes": units.MICRO, "no": units.MILLI}
+_WITH_QUEUE = {"reads": "read", "trans-reads": "read", "READS": "read", "writes": "write", "WRITES": "write"}
+_WITHOUT_QUEUE = {"device-reads": "read", "RAW READS": "read", "device-writes": "write", "RAW WRITES": "write"}
+_LARGE = {
+    "large-block-reads": "large_block_read", "LARGE BLOCK READS": "large_block_read",
+    "large-block-writes": "large_block_write", "LARGE BLOCK WRITES": "large_block_write",
+}  # fmt: skip
+_DIRECTION = {"-reads": "read", "-writes": "write"}
+
+
+@dataclass(frozen=True)
+class Place:
+    """What a histogram counted."""
+
+    op: str
+    scope: str
+    target: str | None = None
+    is_known: bool = True
+
+    @property
+    def direction(self) -> str:
+        """Read or write."""
+        return "write" if self.op.endswith("write") else "read"
+
+
+def place_of(histogram: Histogram, log: Log) -> Place:
+    """Op, scope and target of a histogram.
+
+    An I/O that is in one histogram with ACT's queue and in another without is no second read: the latter is a
+    device_read.
+    """
+    name = histogram.name
+    if op := _WITH_QUEUE.get(name) or _LARGE.get(name):
+        return Place(op, "total")
+    scope, target = "total", None
+    direction = _WITHOUT_QUEUE.get(name)
+    if direction is None:
+        scope, target = "device", name
+        suffix = next((suffix for suffix in _DIRECTION if name.endswith(suffix)), None)
+        if name in log.devices or (suffix is None and name.startswith("/")):
+            direction = "write" if histogram.is_write_section else "read"
+        elif suffix is not None:
+            direction, target = _DIRECTION[suffix], name.removesuffix(suffix)
+        else:
+            return Place(re.sub(r"\W+", "_", name.lower()).strip("_") or "unknown", "total", is_known=False)
+    return Place(f"device_{direction}" if _is_twice(direction, log) else direction, scope, target)
+
+
+def _is_twice(direction: str, log: Log) -> bool:
+    """Whether the reads, or the writes, are in the log with and without ACT's queue."""
+    names = {name for name, _ in log.histograms}
+    return all(direction in (of.get(name) for name in names) for of in (_WITH_QUEUE, _WITHOUT_QUEUE))
+
+
+def block_size(place: Place, log: Log) -> int | None:
+    """Size of an operation, where the log fixes it for all of them."""
+    if log.is_index:
+        return INDEX_IO_BYTES
+    if place.op.startswith("large_block"):
+        n_kib = log.number("large-block-op-kbytes")
+        return None if n_kib is None else n_kib * units.KIBI
+    targets = [place.target] if place.target else log.devices
+    sizes = {_record_io_bytes(log, target, is_write=place.direction == "write") for target in targets}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def _record_io_bytes(log: Log, device: str, *, is_write: bool) -> int | None:
+    """Bytes of a record's read or write: its stored size, up to a multiple of the device's least I/O."""
+    sectors = log.number("read-req-num-512-blocks", "512-byte blocks per record read")  # 2.0, 3.0: reads only
+    if sectors is not None:
+        return None if is_write else sectors * units.SECTOR_BYTES
+    described = log.setting(f"{device} size") or ""
+    if match := re.search(r"reads are ([0-9]{1,12}) bytes", described):  # 3.x
+        return None if is_write else int(match[1])
+    least = re.search(r"minimum IO size = ([0-9]{1,12}) bytes", described)
+    stored = log.setting("record-stored-bytes", "bytes per stored record") or ""
+    ends = re.fullmatch(r"([0-9]{1,12})(?: \.\.\. ([0-9]{1,12}))?", stored)
+    if least is None or ends is None or int(least[1]) == 0:
+        return None
+    step = max(int(least[1]), (log.number("commit-min-bytes") or 0) if is_write else 0)
+    low, high = (-(-int(end) // step) * step for end in (ends[1], ends[2] or ends[1]))
+    return low if low == high else None
+
+
+def n_errors(place: Place, log: Log) -> int | None:
+    """Failed I/Os. ACT names the device and the direction, not whether the block was small or large."""
+    counts = {device: note.count for (direction, device), note in log.io_errors.items() if direction == place.direction}
+    if not counts:
+        return 0
+    if place.op not in ("read", "write"):
+        return None
+    if place.scope == "total":
+        return sum(counts.values())
+    return None if None in counts else counts.get(place.target, 0)
+
+
+def add_rows(report: Report, log: Log, after: Counts) -> list[Intervals]:
+    """Add the rows of all histograms; ``after`` holds the seconds of the blocks that count."""
+    unit_s = _UNIT_S.get(log.setting("microsecond-histograms") or "")
+    results = []
+    for histogram in log.histograms.values():
+        place = place_of(histogram, log)
+        if not place.is_known:
+            text = f"expected a histogram of reads or writes, found {histogram.name[:80]!r}"
+            report.warn(histogram.lines[0], "unknown_histogram", text)
+        intervals = intervals_of(histogram, after)
+        _add_operations(report, log, histogram, place, intervals)
+        if unit_s is not None:
+            _add_bins(report, histogram, place, intervals, unit_s)
+        results.append(intervals)
+    return results
+
+
+def _add_operations(report: Report, log: Log, histogram: Histogram, place: Place, intervals: Intervals) -> None:
+    n_ops = int(intervals.totals.sum())
+    duration = int((intervals.ends_s - intervals.starts_s).sum())
+    if n_ops:
+        report.add(
+            "operations", job=histogram.name, target=place.target, op=place.op, scope=place.scope, n_ops=n_ops,
+            duration_s=duration, ops_per_s=n_ops / duration, block_size_bytes=block_size(place, log),
+            n_errors=n_errors(place, log),
+        )  # fmt: skip
+
+
+def _add_bins(report: Report, histogram: Histogram, place: Place, intervals: Intervals, unit_s: float) -> None:
+    if not len(intervals.counts):
+        return
+    lower, upper = intervals.edges(unit_s)
+    report.add_block("latency_bins", {
+        "interval_start_s": intervals.starts_s[intervals.interval].astype(np.float64),
+        "interval_end_s": intervals.ends_s[intervals.interval].astype(np.float64),
+        "job": histogram.name, "target": place.target, "op": place.op, "scope": place.scope, "phase": "total",
+        "lower_s": lower, "upper_s": upper, "count": intervals.counts,
+    })  # fmt: skip

@@ -1,0 +1,146 @@
+"""One report of perf stat while it is read: its rows with their windows, and what tells a cut file from a whole one."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from itertools import groupby
+
+from pipeline.parse._perf_values import Metric
+from pipeline.parse._report import Report
+from pipeline.parse._source import Source
+
+TOOL = "perf_stat"
+STARTED = re.compile(r"# started on (\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\s*$")
+VERSION = re.compile(r"perf version (\S+)\s*$")
+COMMAND = re.compile(r"\S*perf stat \S.*")
+_CORE_PMU = re.compile(r"cpu(_core|_atom)?/")
+
+
+@dataclass
+class Counter:
+    """A line of perf stat: an event with its metric, or a metric alone."""
+
+    line: int
+    event: str | None = None
+    value: float | None = None
+    unit: str | None = None
+    status: str | None = None
+    time_s: float | None = None
+    aggregate: str | None = None
+    n_counters: str | None = None
+    task: str | None = None
+    cgroup: str | None = None
+    running_ratio: float | None = None
+    stddev_ratio: float | None = None
+    metric: Metric | None = None
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What is counted, and for whom."""
+        name = self.event or (self.metric.name if self.metric else None) or ""
+        return name, f"{self.aggregate or ''} {self.cgroup or ''}".strip()
+
+
+class Counters:
+    """Collects the lines of one report; ``finish`` gives the report."""
+
+    def __init__(self, source: Source, started: str | None = None) -> None:
+        self.report = Report(TOOL, source)
+        self.rows: list[Counter] = []
+        self._times: list[float] = []  # ends of the intervals
+        self._problems: dict[str, tuple[int, str, int]] = {}
+        if started:
+            self.report.parameter("started_on", started)  # local time; perf does not tell its zone
+
+    def add(self, counter: Counter) -> None:
+        """Add a line; a ratio that cannot be becomes null."""
+        if counter.time_s is not None:
+            if not self._times or counter.time_s > self._times[-1]:
+                self._times.append(counter.time_s)
+            elif counter.time_s < self._times[-1]:
+                self.problem(counter.line, "time_backwards", f"expected a time from {self._times[-1]:g} s on")
+        if counter.running_ratio is not None and counter.running_ratio > 1:
+            self.problem(counter.line, "out_of_range", "expected an event to run for 0 … 100 % of the time")
+            counter.running_ratio = None
+        self.rows.append(counter)
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the lines carry times (``-I``)."""
+        return bool(self._times)
+
+    def is_restart(self, time_s: float) -> bool:
+        """Whether a time that goes back belongs to a run that was appended to the file."""
+        return bool(self._times) and time_s < self._times[-1] and time_s < 1.5 * self._times[0]
+
+    def series(self, metric: str, value: float | None, unit: str, **labels: object) -> None:
+        """Add a figure of the run as a whole."""
+        if value is not None and value >= 0:
+            text = json.dumps(labels) if labels else None
+            self.report.add("metric_series", metric=metric, value=value, unit=unit, labels=text)
+
+    def problem(self, line: int, code: str, message: str) -> None:
+        """Note a problem; one warning of a kind, with their number, comes of it."""
+        first_line, first_message, count = self._problems.get(code, (line, message, 0))
+        self._problems[code] = first_line, first_message, count + 1
+
+    def finish(self) -> Report:
+        """Write rows and warnings, judge completeness, and return the report."""
+        self._write_rows()
+        for code, (line, message, count) in self._problems.items():
+            self.report.warn(line, code, message + (f" ({count} times)" if count > 1 else ""))
+        if missing := self._missing():
+            self.report.incomplete(self.rows[-1].line, "truncated", missing)
+        if self._times and "duration_s" not in self.report.run:
+            self.report.describe(duration_s=self._times[-1])
+        return self.report
+
+    def _write_rows(self) -> None:
+        start = dict(zip(self._times, [0.0, *self._times], strict=False))
+        n_counters: dict[str, str] = {}
+        for row in self.rows:
+            window = None if row.time_s is None else row.time_s - start.get(row.time_s, row.time_s)
+            metric = row.metric or Metric(None, None, None)
+            if row.aggregate and row.n_counters:
+                n_counters[row.aggregate] = max(n_counters.get(row.aggregate, ""), row.n_counters, key=_count)
+            self.report.add(
+                "perf_counters", event=row.event, aggregate=row.aggregate, cgroup=row.cgroup, task=row.task,
+                time_s=row.time_s, window_s=window, value=row.value, unit=row.unit, status=row.status,
+                running_ratio=row.running_ratio, stddev_ratio=row.stddev_ratio,
+                metric_name=metric.name, metric_value=metric.value, metric_unit=metric.unit,
+            )  # fmt: skip
+        for aggregate, count in n_counters.items():
+            self.report.parameter("aggregate-number", count, job=aggregate)
+
+    def _missing(self) -> str | None:
+        """Say what the last interval, or the last event or aggregate of a run without intervals, lacks."""
+        # Metrics come and go with the counts they are made of: they count only where there is nothing else.
+        rows = [row for row in self.rows if row.status is not None] or self.rows
+        if not rows or rows[-1].task:  # tasks come and go, too
+            return None
+        intervals = [[row.key for row in group] for _, group in groupby(rows, key=lambda row: row.time_s)]
+        if len(intervals) > 1:
+            expected, found = len(intervals[-2]), len(intervals[-1])
+            return f"expected {expected} lines in the last interval, found {found}" if found < expected else None
+        keys = intervals[0]
+        if not keys[0][1]:
+            return None
+        # Either all aggregates of an event, then the next event, or all events of an aggregate, then the next.
+        major = 0 if len(keys) > 1 and keys[0][0] == keys[1][0] else 1
+        groups = [(name, [key[1 - major] for key in group]) for name, group in groupby(keys, key=lambda k: k[major])]
+        if len(groups) < 2 or _is_uncore(groups[-1][0]):
+            return None
+        whole, (name, part) = groups[-2][1], groups[-1]
+        is_cut = len(part) < len(whole) and whole[: len(part)] == part
+        return f"expected {len(whole)} lines of {name}, found {len(part)}" if is_cut else None
+
+
+def _count(text: str) -> int:
+    return int(text[:9] or 0)
+
+
+def _is_uncore(event: str) -> bool:
+    """Whether an event may be counted on a few CPUs only."""
+    return "[" in event or ("/" in event and not _CORE_PMU.match(event))

@@ -1,0 +1,1 @@
+"""Notebooks, figures and the site: what people see."""

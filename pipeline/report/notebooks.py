@@ -1,0 +1,90 @@
+"""Execute notebooks with papermill so that equal inputs give equal bytes, and failures leave nothing finished."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+import yaml
+from papermill.exceptions import PapermillExecutionError
+
+from pipeline.campaign import check_name
+from pipeline.errors import PipelineError, SpecError
+from pipeline.report.paths import NAME
+from pipeline.report.results import FIGURES, RESULTS
+
+PARAMETERS = Path("params.yaml")
+
+
+def execute(name: str, root: Path) -> int:
+    """Execute ``notebooks/<name>.ipynb`` into ``data/results/<name>`` and ``data/figures/<name>``.
+
+    Parameters come from the notebook's block in ``params.yaml``. It runs into a folder of its own, which replaces the
+    earlier results only when all went well; a failed notebook is kept as ``data/failed/<name>.ipynb`` to look at.
+    """
+    check_name("notebook", name, NAME, "its file's name without .ipynb")
+    source = root / "notebooks" / f"{name}.ipynb"
+    if not source.is_file():
+        there = ", ".join(sorted(path.stem for path in source.parent.glob("*.ipynb")))
+        raise SpecError(f"{source}: expected a notebook, found none; there are {there}")
+    incoming = root / "data" / f".incoming-{name}"
+    shutil.rmtree(incoming, ignore_errors=True)
+    executed = incoming / RESULTS / name / f"{name}.ipynb"
+    executed.parent.mkdir(parents=True)
+    parameters = {**_parameters(name, source, root), "output": f"../data/{incoming.name}"}
+    os.environ["PYTHONHASHSEED"] = "0"  # for the kernel: sets in a fixed order
+    try:
+        papermill.execute_notebook(
+            str(source), str(executed), parameters, cwd=str(source.parent), progress_bar=False, kernel_name="python3"
+        )
+    except PapermillExecutionError as error:
+        failed = root / "data" / "failed" / f"{name}.ipynb"
+        failed.parent.mkdir(parents=True, exist_ok=True)
+        executed.replace(failed)
+        shutil.rmtree(incoming)
+        cell = f"cell {error.exec_count}" if error.exec_count else "a cell"
+        raise PipelineError(f"{source}: {cell} failed: {error.ename}: {error.evalue}; see {failed}") from error
+    _normalise(executed)
+    _check(incoming, name, source)
+    for kind in (RESULTS, FIGURES):
+        target = root / "data" / kind / name
+        shutil.rmtree(target, ignore_errors=True)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        (incoming / kind / name).replace(target)
+    shutil.rmtree(incoming)
+    print(f"{name}: data/{RESULTS}/{name}, data/{FIGURES}/{name}")
+    return 0
+
+
+def _parameters(name: str, source: Path, root: Path) -> dict[str, Any]:
+    """The notebook's block of params.yaml; papermill would only warn of a parameter that the notebook has not."""
+    content = yaml.safe_load((root / PARAMETERS).read_text("utf-8")) or {}
+    chosen = content.get(name) or {}
+    known = papermill.inspect_notebook(str(source)).keys()
+    unknown = (chosen.keys() | {"output"}) - known
+    if unknown:
+        raise SpecError(f"{source}: expected parameters {', '.join(sorted(unknown))}, found only {', '.join(known)}")
+    return dict(chosen)
+
+
+def _normalise(path: Path) -> None:
+    """Take out what differs between two runs: time stamps, durations, and the random id of the injected cell."""
+    notebook = nbformat.read(path, as_version=4)
+    notebook.metadata.pop("papermill", None)
+    for cell in notebook.cells:
+        cell.metadata.pop("papermill", None)
+        cell.metadata.pop("execution", None)
+        if "injected-parameters" in cell.metadata.get("tags", []):
+            cell.id = "injected-parameters"
+    nbformat.write(notebook, path)
+
+
+def _check(incoming: Path, name: str, source: Path) -> None:
+    for kind, wanted in ((RESULTS, "results.json"), (FIGURES, "*.json")):
+        if not list((incoming / kind / name).glob(wanted)):
+            shutil.rmtree(incoming)
+            raise PipelineError(f"{source}: ran, but wrote no {kind}/{name}/{wanted}; does it end with finish()?")

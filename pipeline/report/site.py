@@ -1,0 +1,110 @@
+"""The static site ``data/site``: an index, a page a notebook, a data page a campaign; it works offline from file://."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jupyter_server_mathjax
+import pandas as pd
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from plotly.offline import get_plotlyjs
+
+from pipeline.campaign import load_index, load_spec
+from pipeline.errors import PipelineError
+from pipeline.report.page import notebook_body, stylesheet_of_code
+from pipeline.tidy import Tables, load
+from pipeline.units import format_si
+
+# Of MathJax 2.7 only what TeX → SVG needs: no fonts to load, which browsers refuse over file://.
+_MATHJAX = ("MathJax.js", "LICENSE", "config/TeX-AMS-MML_HTMLorMML-full.js", "extensions", "jax/element",
+            "jax/input/TeX", "jax/output/SVG")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Card:
+    """A notebook on the index: its file name, title, conclusion, and its first figure as plotly JSON text."""
+
+    name: str
+    title: str
+    conclusion: str
+    figure: str
+
+
+def build(root: Path) -> int:
+    """Build the site from the executed notebooks and the tidy tables into a new folder, which replaces the old one."""
+    data = root / "data"
+    incoming = data / ".incoming-site"
+    shutil.rmtree(incoming, ignore_errors=True)
+    (incoming / "assets").mkdir(parents=True)
+    templates = Environment(
+        loader=PackageLoader("pipeline.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    templates.filters |= {"bytes": lambda n: format_si(n, "B"), "duration": lambda s: format_si(s, "s")}
+    campaigns = {slug: load_spec(root, slug) for slug in load_index(root)}
+    cards = [_notebook_page(path, data, incoming, templates) for path in sorted((data / "results").glob("*/*.ipynb"))]
+    if not cards:
+        raise PipelineError(f"{data / 'results'}: expected executed notebooks, found none; run `dvc repro`")
+    rows = [_campaign_page(slug, spec, load(slug, root), incoming, templates) for slug, spec in campaigns.items()]
+    _render(templates, incoming, "index", cards=cards, campaigns=rows)
+    _render(templates, incoming, "licences")
+    _assets(incoming / "assets")
+    shutil.rmtree(data / "site", ignore_errors=True)
+    incoming.replace(data / "site")
+    print(f"{len(cards)} notebooks, {len(rows)} campaigns: open {data / 'site' / 'index.html'}")
+    return 0
+
+
+def _render(templates: Environment, folder: Path, template: str, name: str | None = None, **values: Any) -> None:
+    html = templates.get_template(f"{template}.html.j2").render(**values)
+    (folder / f"{name or template}.html").write_text(html, "utf-8")
+
+
+def _notebook_page(path: Path, data: Path, incoming: Path, templates: Environment) -> Card:
+    name = path.stem
+    results = json.loads((path.parent / "results.json").read_bytes())
+    title, body = notebook_body(path)
+    _render(templates, incoming, "notebook", name, title=title, body=body, name=name)
+    figure = data / "figures" / name / f"{results['figures'][0]}.json"
+    return Card(name, title, results["conclusion"], figure.read_text("utf-8").strip())
+
+
+def _campaign_page(
+    slug: str, spec: dict[str, Any], tables: Tables, incoming: Path, templates: Environment
+) -> dict[str, Any]:
+    """Write a campaign's data page; return its row for the index."""
+    runs = tables.runs.sort_values(["run_id", "tool"])
+    _render(
+        templates, incoming, "campaign", f"campaign-{slug}", slug=slug, spec=spec, runs=_records(runs),
+        files=_records(tables["files"]), warnings=_records(tables["warnings"]),
+    )  # fmt: skip
+    return {
+        "slug": slug, "title": spec["title"], "n_runs": len(runs), "n_files": len(tables["files"]),
+        "n_warnings": len(tables["warnings"]), "n_incomplete": int((~runs["is_complete"].astype(bool)).sum()),
+        "tools": ", ".join(sorted(runs["tool"].unique())),
+    }  # fmt: skip
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    """Rows with None for what is missing."""
+    return [{str(k): None if pd.isna(v) else v for k, v in row.items()} for row in frame.to_dict("records")]
+
+
+def _assets(folder: Path) -> None:
+    """Write what every page shares: one plotly.js, MathJax, one style sheet, one script."""
+    templates = Path(__file__).parent / "templates"
+    (folder / "plotly.min.js").write_text(get_plotlyjs(), "utf-8")
+    (folder / "style.css").write_text((templates / "style.css").read_text("utf-8") + stylesheet_of_code(), "utf-8")
+    shutil.copyfile(templates / "site.js", folder / "site.js")
+    source = Path(jupyter_server_mathjax.__file__).parent / "static"
+    for part in _MATHJAX:
+        target = folder / "mathjax" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if (source / part).is_dir():
+            shutil.copytree(source / part, target, ignore=shutil.ignore_patterns("a11y"))
+        else:
+            shutil.copyfile(source / part, target)

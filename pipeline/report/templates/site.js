@@ -1,0 +1,26 @@
+// Draws each .figure element from the JSON that it holds.
+"use strict";
+for (const element of document.querySelectorAll(".figure")) {
+  const figure = JSON.parse(element.querySelector("script").textContent);
+  const isSmall = element.classList.contains("small");
+  if (isSmall) {
+    delete figure.layout.title;
+    Object.assign(figure.layout, { height: 280, showlegend: false, margin: { l: 50, r: 10, t: 10, b: 40 } });
+    for (const trace of figure.data) delete trace.text;
+  }
+  Plotly.newPlot(element, figure.data, figure.layout, { responsive: true, displaylogo: false, staticPlot: isSmall });
+}
+window.MathJax = {
+  jax: ["input/TeX", "output/SVG"],
+  tex2jax: { inlineMath: [["$", "$"], ["\\(", "\\)"]], processEscapes: true, skipTags: ["script", "style", "textarea", "pre", "code", "svg"], ignoreClass: "figure|dataframe" },
+  SVG: { font: "STIX-Web" },
+  showMathMenu: false,
+  messageStyle: "none",
+};
+// Code is there for who wants it: folded under a line that says so.
+for (const input of document.querySelectorAll(".notebook .jp-InputArea, .notebook .input")) {
+  const details = document.createElement("details");
+  details.innerHTML = "<summary>code</summary>";
+  input.replaceWith(details);
+  details.append(input);
+}
