@@ -44,9 +44,8 @@ def import_folder(folder: Path, slug: str, host: str, root: Path) -> int:
         _take(path, _origin(path, folder), reader, raw, host)
     _describe(root, slug, host)
     n_logs = sum(reader is not None for reader in readers.values())
-    print(
-        f"{slug}: {n_logs} logs and {len(fresh) - n_logs} other files taken in, {len(files) - len(fresh)} were there already"
-    )
+    n_others, n_old = len(fresh) - n_logs, len(files) - len(fresh)
+    print(f"{slug}: {n_logs} logs and {n_others} other files taken in, {n_old} were there already")
     print("next: dvc repro" + ("" if fresh else " (nothing changed)"))
     return 0
 
@@ -63,7 +62,7 @@ def _known_files(raw: Path) -> set[tuple[str, str]]:
 
 def _safe(name: str) -> str:
     """A name from outside made safe as a folder or file name."""
-    return re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip(".-") or "log"
+    return re.sub(r"[^A-Za-z0-9._+]+", "-", name).strip(".-") or "log"
 
 
 def _take(path: Path, origin: str, reader: str | None, raw: Path, host: str) -> None:

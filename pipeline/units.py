@@ -53,10 +53,10 @@ def format_si(value: float, unit: str = "", digits: int = 3) -> str:
     if value == 0:
         return f"0 {unit}".rstrip()
     prefixes = {-9: "n", -6: "µ", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T"}
-    exponent = math.floor(math.log10(abs(float(f"{value:.{digits - 1}e}"))) / 3) * 3
-    exponent = min(max(exponent, -9), 12)
-    scaled = value / 10.0**exponent
-    decimals = max(0, digits - 1 - math.floor(math.log10(abs(scaled)))) if scaled else 0
+    rounded = float(f"{value:.{digits - 1}e}")  # first, so that 999.96 becomes 1.00 k and not 1000
+    exponent = min(max(math.floor(math.log10(abs(rounded)) / 3) * 3, -9), 12)
+    scaled = rounded / 10.0**exponent
+    decimals = max(0, digits - 1 - math.floor(math.log10(abs(scaled)) + 1e-9))
     return f"{scaled:.{decimals}f} {prefixes[exponent]}{unit}".rstrip()
 
 

@@ -114,9 +114,9 @@ class Linest:
             terms.append(_term("intercept", self.intercept, self.intercept_interval))
         line = "with a constant" if self.with_constant else "through the origin"
         spread = [] if self.s_y is None else [f"residual standard deviation {figure(self.s_y)}"]
-        squared = [] if self.r_squared is None else [f"R² {_ratio(self.r_squared)} ({self.r_squared_kind})"]
+        squared = [] if self.r_squared is None else [f"R² {proportion(self.r_squared)} ({self.r_squared_kind})"]
         if self.r_squared is not None and self.r_squared_centred is not None and not self.with_constant:
-            squared = [f"R² {_ratio(self.r_squared)} (uncentred; centred {_ratio(self.r_squared_centred)})"]
+            squared = [f"R² {proportion(self.r_squared)} (uncentred; centred {proportion(self.r_squared_centred)})"]
         test = []
         if self.f_statistic is not None:
             test = [f"F {figure(self.f_statistic)} on {self.df_regression} and {self.df} (p = {self.f_p_value:.2g})"]
@@ -136,8 +136,8 @@ def linest(y: ArrayLike, x: ArrayLike, *, with_constant: bool = True, confidence
     Fields and the treatment of collinear predictors (coefficient 0, standard error 0, df counts them out): Microsoft,
     "LINEST function" and [MS-OI29500] 2.1.985; R² and F through the origin as since Excel 2003 (KB 828533). Model,
     standard errors and t intervals: NIST/SEMATECH e-Handbook 4.1.4.1 and 4.4.3.1. Numerics: ``_least_squares.py``.
-    Certified values of NIST StRD hold to 13 digits or more (Wampler4 11, Wampler5 9, Filip 7, whose powers of x
-    are rounded already), see ``tests/analyse/test_linest.py``.
+    Certified values of NIST StRD hold to 12 digits or more where long double is extended (Wampler4: 11, Wampler5: 9;
+    Filip, whose powers of x are rounded before any fit: 7), see ``tests/analyse/test_linest.py``.
 
     AnalysisError: shapes that do not fit, numbers that are not finite, fewer points than parameters.
     """
@@ -296,10 +296,10 @@ def figure(value: float) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _ratio(r_squared: float) -> str:
-    """Five decimals, and as many more as it takes not to print 1 for less than 1."""
-    short_of_one = 1 - r_squared
-    return f"{r_squared:.{max(5, 1 - math.floor(math.log10(short_of_one))) if short_of_one > 0 else 5}f}"
+def proportion(value: float) -> str:
+    """Five decimals, and more where they are needed for two figures of the distance from 1: never 1 for less than 1."""
+    short_of_one = 1 - value
+    return f"{value:.{max(5, 1 - math.floor(math.log10(short_of_one))) if short_of_one > 0 else 5}f}"
 
 
 def _term(name: str, value: float, interval: Interval | None) -> str:

@@ -64,10 +64,10 @@ class LittlesLaw:
         Columns: workload, queue_depth_configured, ops_per_s, latency_mean_s (weighted by operations).
         """
         of_campaign = self.frame[self.frame["campaign"] == campaign]
-        groups = of_campaign["point"].str.extract(f"^(?:{points})$")
-        found = of_campaign[groups.notna().all(axis=1)].assign(workload=groups.agg(" ".join, axis=1))
-        if found.empty:
+        groups = of_campaign["point"].str.extract(f"^(?:{points})$").dropna()
+        if groups.empty:
             raise AnalysisError(f"{campaign}: expected runs whose point matches {points!r}, found none")
+        found = of_campaign.loc[groups.index].assign(workload=groups.agg(" ".join, axis=1))
         by_point = found.groupby(["workload", "queue_depth_configured"])
         means = by_point[["ops_per_s", "queue_depth"]].mean().reset_index()
         return means.assign(latency_mean_s=means["queue_depth"] / means["ops_per_s"])

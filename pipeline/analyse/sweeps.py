@@ -6,7 +6,8 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from pipeline.analyse.select import KEYS, summable_operations
+from pipeline.analyse.linearity import x_rating
+from pipeline.analyse.select import KEYS, published_row, summable_operations
 from pipeline.errors import AnalysisError
 
 # ACT's unit of load on a device: 1x is 2,000 reads and 1,000 writes a second (Aerospike ACT documentation).
@@ -59,3 +60,18 @@ def highest_held(search: pd.DataFrame) -> pd.DataFrame:
     first = frame.iloc[0]
     frame["efficiency"] = frame["held_x_total"] / (first["held_x_total"] * frame["n_devices"] / first["n_devices"])
     return frame
+
+
+def published_sweep(tables: Mapping[str, pd.DataFrame], exhibit: str, devices: str, rate: str) -> pd.DataFrame:
+    """Rates over a number of devices as an exhibit prints them: n_devices, ops_per_s, a row a column of the exhibit.
+
+    ``devices`` names the row with the number of devices: of the SSDs, where partitions count as devices of their own.
+    """
+    n_devices, ops = published_row(tables, exhibit, devices), published_row(tables, exhibit, rate)
+    return pd.DataFrame({"column": ops["column"], "n_devices": n_devices["value"], "ops_per_s": ops["value"]})
+
+
+def with_x_rating(sweep: pd.DataFrame) -> pd.DataFrame:
+    """Add ``x_rating``, of one device: ops_per_s / (3,000 · n_devices)."""
+    ratings = [x_rating(ops, n) for ops, n in zip(sweep["ops_per_s"], sweep["n_devices"], strict=True)]
+    return sweep.assign(x_rating=ratings)

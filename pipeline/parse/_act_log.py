@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 HEADER = re.compile(r"[ \t]*(?:Aerospike act version (\S+) - device IO test|ACT version (\d\S*))[ \t]*")
 _IS_BUCKETS = re.compile(r"\s*(?:\([0-6]\d: \d{1,15}\)\s*){1,8}", re.ASCII).fullmatch
+_MOST_TEXT = 2048  # of an entry: 70 buckets are shorter; more is garbage, and would be copied line by line
 _NUMBER = re.compile(r"[0-9]{1,12}").fullmatch
 _SETTING = re.compile(r"([a-z0-9][\w -]{0,60}): ?(.*)")
 _QUEUED = re.compile(r"(?:read-reqs|requests)[ -]queued: (\d{1,12})", re.ASCII)
@@ -98,7 +99,7 @@ def scan(lines: list[str]) -> tuple[list[Log], Notes]:
     """Runs in the lines, each from its header to the next one, and what stood before the first header."""
     starts = [number for number, line in enumerate(lines) if "version" in line and HEADER.fullmatch(line)]
     logs = []
-    for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for start, end in zip(starts, [*starts[1:], len(lines)][: len(starts)], strict=True):
         match = HEADER.fullmatch(lines[start])
         assert match is not None  # noqa: S101 — by the choice of starts
         log = Log(match[1] or match[2], start + 1, last_line=end)
@@ -120,37 +121,48 @@ def _scan_run(log: Log, lines: Iterable[str]) -> None:
     current: Histogram | None = None
     is_write_section = is_in_names = False
     for number, raw in enumerate(lines, log.first_line + 1):
-        if current is not None and raw.startswith(" (") and _IS_BUCKETS(raw):
-            current.buckets[-1] += raw
+        if (
+            current is not None
+            and raw.lstrip()[:1] == "("
+            and _IS_BUCKETS(raw)
+            and len(current.buckets[-1]) < _MOST_TEXT
+        ):
+            current.buckets[-1] += " " + raw
             continue
         line = raw.strip()
         if not line:
             log.is_last_closed = log.is_last_closed or current is not None
             current, is_in_names = None, False
         elif line.endswith(" total)"):
-            name, _, total = line[:-7].rpartition("(")
-            name = name.rstrip()
-            if not log.after or not name or not _NUMBER(total):
-                log.note("unknown_lines", number, line)
-                continue
-            is_write_section = {"RAW READS": False, "RAW WRITES": True}.get(name, is_write_section)
-            current = log.histograms.setdefault((name, is_write_section), Histogram(name, is_write_section))
-            current.blocks.append(len(log.after) - 1)
-            current.lines.append(number)
-            current.totals.append(int(total))
-            current.buckets.append("")
+            current, is_write_section = _open_entry(log, number, line, current, is_write_section)
         elif line.endswith(" sec:") and line[:6] in ("after ", "After ") and _NUMBER(line[6:-5]):
             log.after.append(int(line[6:-5]))
             log.block_lines.append(number)
             current, is_write_section, log.is_last_closed = None, False, False
-        elif current is not None and _IS_BUCKETS(line):  # indented otherwise
-            current.buckets[-1] += " " + line
         elif is_in_names and not _FAILURE.match(line):
             log.histogram_names.append(line)
         elif line == "HISTOGRAM NAMES":
             is_in_names = True
         else:
             _scan_other(log, number, line)
+
+
+def _open_entry(
+    log: Log, number: int, line: str, current: Histogram | None, is_write_section: bool
+) -> tuple[Histogram | None, bool]:
+    """Begin an entry at ``name (T total)``; returns its histogram and whether the devices' writes follow."""
+    name, _, total = line[:-7].rpartition("(")
+    name = name.rstrip()
+    if not log.after or not name or not _NUMBER(total):
+        log.note("unknown_lines", number, line)
+        return current, is_write_section
+    is_write_section = {"RAW READS": False, "RAW WRITES": True}.get(name, is_write_section)
+    histogram = log.histograms.setdefault((name, is_write_section), Histogram(name, is_write_section))
+    histogram.blocks.append(len(log.after) - 1)
+    histogram.lines.append(number)
+    histogram.totals.append(int(total))
+    histogram.buckets.append("")
+    return histogram, is_write_section
 
 
 def _scan_other(log: Log, number: int, line: str) -> None:

@@ -38,7 +38,19 @@ class Place:
         return "write" if self.op.endswith("write") else "read"
 
 
-def place_of(histogram: Histogram, log: Log) -> Place:
+def places_of(log: Log) -> list[Place]:
+    """What each of the histograms counted."""
+    names = {name for name, _ in log.histograms}
+    twice = {
+        direction
+        for direction in ("read", "write")
+        if all(direction in (table.get(name) for name in names) for table in (_WITH_QUEUE, _WITHOUT_QUEUE))
+    }
+    devices = set(log.devices)
+    return [_place_of(histogram, devices, twice) for histogram in log.histograms.values()]
+
+
+def _place_of(histogram: Histogram, devices: set[str], twice: set[str]) -> Place:
     """Op, scope and target of a histogram.
 
     An I/O that is in one histogram with ACT's queue and in another without is no second read: the latter is a
@@ -52,19 +64,13 @@ def place_of(histogram: Histogram, log: Log) -> Place:
     if direction is None:
         scope, target = "device", name
         suffix = next((suffix for suffix in _DIRECTION if name.endswith(suffix)), None)
-        if name in log.devices or (suffix is None and name.startswith("/")):
+        if name in devices or (suffix is None and name.startswith("/")):
             direction = "write" if histogram.is_write_section else "read"
         elif suffix is not None:
             direction, target = _DIRECTION[suffix], name.removesuffix(suffix)
         else:
             return Place(re.sub(r"\W+", "_", name.lower()).strip("_") or "unknown", "total", is_known=False)
-    return Place(f"device_{direction}" if _is_twice(direction, log) else direction, scope, target)
-
-
-def _is_twice(direction: str, log: Log) -> bool:
-    """Whether the reads, or the writes, are in the log with and without ACT's queue."""
-    names = {name for name, _ in log.histograms}
-    return all(direction in (of.get(name) for name in names) for of in (_WITH_QUEUE, _WITHOUT_QUEUE))
+    return Place(f"device_{direction}" if direction in twice else direction, scope, target)
 
 
 def block_size(place: Place, log: Log) -> int | None:
@@ -113,8 +119,7 @@ def add_rows(report: Report, log: Log, after: Counts) -> list[Intervals]:
     """Add the rows of all histograms; ``after`` holds the seconds of the blocks that count."""
     unit_s = _UNIT_S.get(log.setting("microsecond-histograms") or "")
     results = []
-    for histogram in log.histograms.values():
-        place = place_of(histogram, log)
+    for histogram, place in zip(log.histograms.values(), places_of(log), strict=True):
         if not place.is_known:
             text = f"expected a histogram of reads or writes, found {histogram.name[:80]!r}"
             report.warn(histogram.lines[0], "unknown_histogram", text)

@@ -58,13 +58,12 @@ def _set_target(target: Target, name: str, value: str) -> None:
 
 
 def parameters_of(draft: Draft) -> Iterator[tuple[str, str]]:
-    """All settings and facts, name and value, with the timespan and the target before the name where needed."""
+    """All settings and facts, name and value, with the target before the name, and the timespan if there are several."""
     yield from draft.system
     n_timespans = max(len(draft.settings), len(draft.results))
     for timespan, block in enumerate(draft.settings, 1):
-        n_targets = max((target for target, *_ in block), default=0)
         for target, name, value in block:
-            yield prefix(timespan, n_timespans, target, n_targets) + name, value
+            yield prefix(timespan, n_timespans, target) + name, value
     for timespan, result in enumerate(draft.results, 1):
         lead = prefix(timespan, n_timespans)
         yield from ((lead + name, value) for name, value in result.facts.items())

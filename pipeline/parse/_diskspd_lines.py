@@ -227,5 +227,6 @@ def _split(line: str) -> tuple[str, str]:
     for mark in ("): ", ":", "=>"):
         name, found, value = line.partition(mark)
         if found and (mark == "): " or "(" not in name):
-            return (name + ")" if mark == "): " else name).strip(), value.strip()
+            value = re.sub(r"^(\d+)\)$", r"\1", value.strip())  # the Linux port closes a parenthesis too many
+            return (name + ")" if mark == "): " else name).strip(), value
     return line, "true"

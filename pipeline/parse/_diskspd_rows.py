@@ -41,6 +41,7 @@ class Settings:
     warm_up_s: float = 0.0
     cool_down_s: float = 0.0
     measures_latency: bool = False
+    gathers_iops: bool = False
     pool_threads: int | None = None
     pool_requests: int | None = None
     bucket_s: float | None = None
@@ -185,7 +186,7 @@ class Notes:
 
 
 def add_cpu(
-    report: Report, span: Span, labels: dict[str, str], percent: dict[str, str], notes: Notes, *, line: int
+    report: Report, span: Span, labels: dict[str, str], percent: dict[str, str], notes: Notes, *, line: int | None
 ) -> None:
     """Add a row of ``cpu_usage``; ``percent`` as printed, by the columns' names without ``_ratio``."""
     ratios: dict[str, float | None] = {}
@@ -228,10 +229,9 @@ def started_at(text: str | None) -> datetime | None:
         return None
 
 
-def prefix(timespan: int, n_timespans: int, target: int = 0, n_targets: int = 0) -> str:
-    """What stands before a parameter's name where there are several timespans or targets; both count from 1."""
-    parts = [f"timespan {timespan}/"] if timespan and n_timespans > 1 else []
-    return "".join(parts + ([f"target {target}/"] if target and n_targets > 1 else []))
+def prefix(timespan: int, n_timespans: int, target: int = 0) -> str:
+    """What stands before a parameter's name: the timespan if there are several, and the target; both from 1."""
+    return (f"timespan {timespan}/" if n_timespans > 1 else "") + (f"target {target}/" if target else "")
 
 
 def _only(values: set[int | None]) -> int | None:

@@ -51,6 +51,8 @@ class Counters:
         self.rows: list[Counter] = []
         self._times: list[float] = []  # ends of the intervals
         self._problems: dict[str, tuple[int, str, int]] = {}
+        self._unread: list[tuple[int, str]] = []
+        self._n_unread = 0
         if started:
             self.report.parameter("started_on", started)  # local time; perf does not tell its zone
 
@@ -86,9 +88,18 @@ class Counters:
         first_line, first_message, count = self._problems.get(code, (line, message, 0))
         self._problems[code] = first_line, first_message, count + 1
 
+    def skip(self, line: int, text: str) -> None:
+        """Remember a line that is no counter; one warning, with their number, comes of it."""
+        if not self._unread:
+            self._unread.append((line, "".join(c if c.isprintable() else "�" for c in text.strip()[:80])))
+        self._n_unread += 1
+
     def finish(self) -> Report:
         """Write rows and warnings, judge completeness, and return the report."""
         self._write_rows()
+        for line, text in self._unread:
+            found = f"found {self._n_unread} other lines, the first: {text}"
+            self.report.warn(line, "unread_lines", f"expected counters, {found}")
         for code, (line, message, count) in self._problems.items():
             self.report.warn(line, code, message + (f" ({count} times)" if count > 1 else ""))
         if missing := self._missing():
@@ -144,3 +155,56 @@ def _count(text: str) -> int:
 def _is_uncore(event: str) -> bool:
     """Whether an event may be counted on a few CPUs only."""
     return "[" in event or ("/" in event and not _CORE_PMU.match(event))
+
+
+class Feed:
+    """Splits a file of lines without closing ones (CSV, JSON) into reports."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.all: list[Counters] = []
+        self._started: str | None = None
+        self._described: dict[str, str] = {}
+        self._pending: list[tuple[int, str]] = []
+
+    def take_marker(self, line: str) -> bool:
+        """Take a line that says when, with what version or by which command perf ran."""
+        if match := STARTED.match(line):
+            self._started = match[1]
+        elif match := VERSION.match(line):
+            self._described["tool_version"] = match[1]
+        elif not self.all and COMMAND.fullmatch(line):
+            self._described["command"] = line.strip()
+        else:
+            return False
+        return True
+
+    def add(self, counter: Counter) -> Counters:
+        """Add a counter to the report that it belongs to, and return that."""
+        is_new = not self.all or self._started is not None
+        if is_new or (counter.time_s is not None and self.all[-1].is_restart(counter.time_s)):
+            self.all.append(Counters(self.source, self._started))
+            self.all[-1].report.describe(**self._described)
+            for number, text in self._pending:
+                self.all[-1].skip(number, text)
+            self._started, self._pending = None, []
+        self.all[-1].add(counter)
+        return self.all[-1]
+
+    def skip(self, number: int, text: str) -> None:
+        """Remember a line that is no counter."""
+        if self.all:
+            self.all[-1].skip(number, text)
+        else:
+            self._pending.append((number, text))
+
+    def finish(self, torn_line: int | None) -> list[Report]:
+        """Return the reports; ``torn_line``: the last line, if the file ends within it."""
+        if self._started is not None:  # a run that began and gave nothing
+            self.all.append(Counters(self.source, self._started))
+        reports = [counters.finish() for counters in self.all]
+        if self._started is not None:
+            reports[-1].incomplete(None, "truncated", "expected counters, found the end")
+        if torn_line is not None:
+            reports[-1].incomplete(torn_line, "truncated", "expected a whole line at the end, found a torn one")
+        return reports

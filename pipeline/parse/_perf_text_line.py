@@ -13,7 +13,7 @@ _NUMBER = r"[-+]?\d{1,3}(?: \d{3})+(?:[.,]\d+)?(?![\d.,])|[-+]?\d[\d.,'’]*"
 _TIME = re.compile(r"\s*(\d+\.\d{9})\s(?!\s*(?:seconds |\+-|\())")
 _AGGREGATE = re.compile(
     r"\s*(?:(?P<cpu>CPU\d+)|(?P<group>S-?\d+(?:-D-?\d+)?(?:-(?:C|CLS|L\d+-ID)-?\d+)?|D\d+|N-?\d+|[\da-f]{4}:[\da-f]{2})"
-    r"(?:\s+(?P<n>\d+)(?=\s+[-\d<n]|\s*$))?)(?=\s|$)"
+    r"(?:\s+(?P<n>\d+)(?=\s+(?:[-\d<]|nan\b)|\s*$))?)(?=\s|$)"
 )
 _VALUE = re.compile(rf"\s*(?P<value>{_NUMBER}|<not (?:counted|supported)>)(?P<gap>\s+)(?P<rest>\S.*)")
 _TASK = re.compile(rf"\s*(?P<task>\S.*?-\d+)\s+(?=(?:{_NUMBER}|<not (?:counted|supported)>)\s+[^\s\d])")
@@ -32,7 +32,7 @@ CLOSING = re.compile(
 )
 TABLE_ROW = re.compile(rf"\s*({_NUMBER})\s+\(({_NUMBER})\)\s+#+\s*$")
 INTERVAL_HEADER = re.compile(r"#\s+time\b(.*)")
-_HEADER_PREFIX = re.compile(r"\s*(?:(?:core|cache|cluster|die|socket|node)\s+(?:cpus|ctrs)?|cpu\b|CPU\b|comm-pid)?")
+_HEADER_PREFIX = re.compile(r"\s*(?:(?:core|cache|cluster|die|socket|node)\s+(?:cpus|ctrs)\b|(?:cpu|CPU|comm-pid)\b)?")
 
 
 class Annotated(NamedTuple):
@@ -56,7 +56,7 @@ def annotated(line: str, decimal: str) -> Annotated:
         line = line[: match.start()]
 
 
-def counter_of(line: str, number_of_line: int, decimal: str, *, after_time: bool = False) -> Counter | None:
+def counter_of(line: str, number_of_line: int, decimal: str) -> Counter | None:
     """Read a line with a counter, or with a metric alone (``event`` then names its metric group); None: neither."""
     if len(line) > MAX_LENGTH:
         return None
@@ -66,13 +66,13 @@ def counter_of(line: str, number_of_line: int, decimal: str, *, after_time: bool
     if match := _TIME.match(text):
         counter.time_s = number(match[1])
         text = text[match.end() :]
-    elif after_time:
-        return None
     left, sign, right = text.rpartition(" # ")
     if not sign:
         left, right = right, ""
-    if right and (counter.metric := _metric_of_text(right, decimal)) is None:
-        return None
+    if right:
+        counter.metric = _metric_of_text(right, decimal)
+        if counter.metric is None:
+            return None
     left = _take_prefix(left, counter)
     if match := _VALUE.match(left):
         return counter if _take_event(match, counter, decimal) else None
@@ -136,8 +136,8 @@ class MetricTable:
         start = prefix.end() if prefix else 0
         for match in re.finditer(r"\S+(?: \S+)*", header[start:]):
             # `%  tma_retiring` is one name: a unit, two spaces, a name.
-            is_name_of_unit = bool(self.names) and is_unit(self.names[-1]) and start + match.start() - self._ends[-1] == 2
-            if is_name_of_unit and re.fullmatch(r"\w+", match[0]):
+            gap = start + match.start() - self._ends[-1] if self.names else 0
+            if gap == 2 and is_unit(self.names[-1]) and re.fullmatch(r"\w+", match[0]):
                 self.names[-1] += "  " + match[0]
                 self._ends[-1] = start + match.end()
             elif match[0] != "port":  # of --iostat
@@ -152,7 +152,9 @@ class MetricTable:
             first.time_s, rest = number(match[1]), line[match.end() :]
         rest = _take_prefix(rest, first)
         cells = list(re.finditer(r"\S+", rest))
-        if len(line) > MAX_LENGTH or not cells or not all(_CELL.fullmatch(cell[0]) for cell in cells):
+        if len(line) > MAX_LENGTH or not 0 < len(cells) <= len(self.names):
+            return None
+        if not all(_CELL.fullmatch(cell[0]) for cell in cells):
             return None
         if len(cells) == len(self.names):
             places = list(range(len(cells)))

@@ -91,6 +91,9 @@ def _report(source: Source, log: Log) -> Report:
     report.parameter("test-kind", "index" if log.is_index else "storage")
     for name, value in log.settings:
         report.parameter(name, value)
+    if log.failures and not log.after:
+        report.incomplete(log.failures[0][0], "failed", f"expected blocks, found {log.failures[0][1][:100]!r}")
+        return report
     n_blocks = _count_whole_blocks(report, log)
     after = np.array(log.after[:n_blocks], dtype=np.int64)
     if n_blocks:
@@ -115,6 +118,8 @@ def _count_whole_blocks(report: Report, log: Log) -> int:
     known = others or {(name, False) for name in log.histogram_names if name not in ("device-reads", "device-writes")}
     if known and found.keys() >= known and all(histogram.is_last_sound() for histogram in found.values()):
         return last + 1
+    if (cut := log.notes.get("unknown_lines")) and cut.line == log.last_line:
+        del log.notes["unknown_lines"]  # the torn line itself
     expected = "expected all of its histograms and a blank line behind them"
     report.incomplete(log.block_lines[last], "truncated", f"{expected}, found the end in line {log.last_line}")
     return last
@@ -122,11 +127,12 @@ def _count_whole_blocks(report: Report, log: Log) -> int:
 
 def _check_end(report: Report, log: Log, after: Counts) -> None:
     """Say that the run did not end by itself: it gave up, was stopped, or its log ends early."""
-    duration = log.number("test-duration-sec")
+    duration, last = log.number("test-duration-sec"), int(after[-1]) if len(after) else 0
     for kind in ("aborted", "interrupted"):
         if note := log.notes.get(kind):
-            report.incomplete(note.line, kind, f"expected a run of {duration} s, found {note}")
-    last = int(after[-1]) if len(after) else 0
+            report.incomplete(
+                note.line, kind, f"expected a run of {duration} s, found {note}, the last block at {last} s"
+            )
     if duration is None:
         report.incomplete(None, "no_duration", "expected test-duration-sec, which tells whether the log is whole")
     elif last < duration and report.run["is_complete"]:
@@ -154,18 +160,21 @@ def _check_blocks(report: Report, log: Log, after: Counts) -> None:
         if wrong.any():
             first = int(wrong.argmax())
             found = f"found `after {after[first]} sec:` behind {after[first] - steps[first]} s"
-            message = f"expected a block every {interval} s, {found}; {int(wrong.sum())} such places"
+            message = f"expected a block every {interval or '?'} s, {found}, {int(wrong.sum())} such in all"
             report.incomplete(log.block_lines[first], code, message)
 
 
 def _check_histograms(report: Report, results: list[Intervals]) -> None:
     """Say which entries of histograms are missing, contradict themselves or fall, once a kind."""
-    for code, expected, tallies in (
-        ("inconsistent_total", "buckets that add up to the total", [result.inconsistent for result in results]),
-        ("repeated_histogram", "a histogram once a block", [result.repeated for result in results]),
-        ("count_decreased", "counts since the start, which cannot fall", [result.decreased for result in results]),
-        ("missing_histograms", "every histogram in every block", [result.missing for result in results]),
-    ):
+    for code, message, tallies in (
+        ("inconsistent_total", "buckets that add up to the total, found {} that do not, left out",
+         [result.inconsistent for result in results]),
+        ("repeated_histogram", "a histogram once a block, found {} once more, left out",
+         [result.repeated for result in results]),
+        ("count_decreased", "counts since the start, found {} lower than before, their intervals left out",
+         [result.decreased for result in results]),
+        ("missing_histograms", "every histogram in every block, found {} missing",
+         [result.missing for result in results]),
+    ):  # fmt: skip
         if count := sum(n for n, _ in tallies):
-            line = min(line for n, line in tallies if n)
-            report.incomplete(line, code, f"expected {expected}, found {count} that are not so; they are left out")
+            report.incomplete(min(line for n, line in tallies if n), code, "expected " + message.format(count))

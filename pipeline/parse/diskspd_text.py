@@ -22,8 +22,9 @@ Gives
     time printed to 0.01 s) unless the quotient is finer and agrees; ``bytes_per_s`` is bytes by the time that follows
     from it, if that agrees with the printed MiB/s. ``queue_depth``: -o of the row's thread and target; of all
     together in total rows. latency_percentiles: scope total, and device with target (min is 0, max is 100).
-    cpu_usage (``all``: the avg. row), IopsStdDev as metric_series, parameters with ``timespan N/`` and ``target N/``
-    before their names where there are several. Not read, with a warning: ETW counters, wait statistics.
+    cpu_usage (``all``: the avg. row), IopsStdDev as metric_series ``iops_stddev``, parameters (``target N/`` before
+    the names of a target's, ``timespan N/`` if there are several). Time zero is the start of the first timespan's
+    measurement. Not read, with a warning: ETW counters, wait statistics.
 """
 
 from __future__ import annotations

@@ -1,39 +1,238 @@
-"""Tool: what its output is called, and how it is made.
+"""DISKSPD's XML report (``-Rxml``).
 
 Grammar
-    The lines or keys that carry figures, their units, and what differs between versions.
+    ``<Results>``, mostly without a declaration: ``System`` (tool, start, processors), ``Profile`` with the settings
+    of each ``TimeSpan`` and its targets; then a ``TimeSpan`` of results each: ``TestTimeSeconds``,
+    ``CpuUtilization``, ``Latency`` (averages, a ``Bucket`` a percentile, in ms), ``Iops`` (with -D a ``Bucket`` an
+    interval: operations a second, and latencies in ms), and each ``Thread`` with its ``Target``: counts, averages.
 Versions
-    Those that were tried.
+    2.0.18a–2.2 by their source code, samples of 2.0.21a and 2.2.
 Traps
-    What a naive reader gets wrong.
+    ``TimeSpan`` stands in the profile too, and ``Thread`` in ``ETW``. Latencies of a direction without I/O are absent,
+    or 0.000 in the buckets of -D. 2.2 does not escape ``<unknown>`` in an attribute, and no version escapes a path.
+    ``SampleMillisecond`` is the interval's end. There is no command line.
 Sample
-    tests/parse/<this file's name>/<oddity>.txt
+    tests/parse/diskspd_xml/
 Gives
-    operations, latency_percentiles, … and how the tool's words map to job, target, op and scope.
-
-To add a reader: copy this file, add its name to a line of ``pipeline/tools.py``, and put golden samples named for
-their oddity into ``tests/parse/<name>/``, each with what it must give in ``expected.yaml``; without samples the tests
-fail.
+    operations: scope job = thread × target (job = the thread's id) for read, write (those with I/O) and total;
+    rates are counts by TestTimeSeconds, as Microsoft's Process-DiskSpd.ps1 takes them. DISKSPD totals only latencies
+    here: latency_summary and latency_percentiles have scope total. throughput_series and latency_series of -D: of all
+    together, and of each thread and target; time zero is the start of the first timespan's measurement.
+    queue_depth, cpu_usage, IopsStdDev and intervals as in diskspd_text; parameters by the elements' names. Not read:
+    ETW counters and wait statistics (with a warning), the least latency and the deviation of an interval of -D.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from pipeline.parse import _diskspd_rows as rows
+from pipeline.parse._diskspd_markup import (
+    DECLARES,
+    ROOT,
+    Document,
+    check_document,
+    check_result,
+    documents,
+    settings_in,
+)
+from pipeline.parse._diskspd_rows import Measured, Notes, Settings, Span, Target
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 
-EXPECTED = "what the first line looks like, for the message when nothing can be read"
+EXPECTED = "DISKSPD's XML: `<Results>` with `<System>`, `<Profile>` and `<TimeSpan>`"
+
+_RECOGNISED = re.compile(
+    r"<Results>\s*<(?:System|Profile|TimeSpan)>|<Profile>\s*<Progress>|<(?:ThreadsPerFile|TestTimeSeconds)>"
+)
+_CPU = {"UsagePercent": "busy", "UserPercent": "user", "KernelPercent": "kernel", "IdlePercent": "idle"}
+_PLACES = {"Id": "cpu", "Socket": "socket", "Node": "node", "Group": "group", "Core": "core"}
+
+
+@dataclass(frozen=True)
+class _Names:
+    """What the elements of a direction are called."""
+
+    word: str
+    n_ops: str
+    n_bytes: str
+    mean: str
+    mean_of_all: str
+    stddev: str
+    iops_stddev: str
+
+
+_OPS = {
+    "total": _Names("Total", "IOCount", "BytesCount", "AverageLatencyMilliseconds", "AverageTotalMilliseconds",
+                    "LatencyStdev", "IopsStdDev"),
+    "read": _Names("Read", "ReadCount", "ReadBytes", "AverageReadLatencyMilliseconds", "AverageReadMilliseconds",
+                   "ReadLatencyStdev", "ReadIopsStdDev"),
+    "write": _Names("Write", "WriteCount", "WriteBytes", "AverageWriteLatencyMilliseconds",
+                    "AverageWriteMilliseconds", "WriteLatencyStdev", "WriteIopsStdDev"),
+}  # fmt: skip
 
 
 def recognise(head: str) -> bool:
-    """Whether the first 64 KiB are of this format. Strict: it must not claim another tool's output."""
-    return head is None
+    """Whether the first 64 KiB are of DISKSPD's XML: results, or a profile alone."""
+    return _RECOGNISED.search(head) is not None
 
 
 def parse(source: Source) -> list[Report]:
-    """Return the reports in the file, in its order; ParseError if nothing can be read."""
-    if not recognise(source.head):
-        raise source.error(1, EXPECTED, source.head)
-    report = Report("tool", source, tool_version="1.0")
-    report.add("operations", op="read", scope="total", n_ops=1)
-    report.incomplete(None, "truncated", "expected a closing line, found the end of the file")
-    return [report]
+    """Return the reports in the file; ParseError on a profile without results, a DOCTYPE, or no element at all."""
+    text = source.text
+    if declared := DECLARES.search(text):
+        line = text.count("\n", 0, declared.start()) + 1
+        raise source.error(line, "no declarations, as DISKSPD writes none", text[declared.start() :])
+    found = [document for document in documents(text) if document.root is not None and len(document.root)]
+    if not found:
+        is_profile = "<Profile>" in text and not ROOT.search(text)
+        raise source.error(1, EXPECTED, "a profile without results (-Rp)" if is_profile else text or "an empty file")
+    return [_Reader(source, document).read() for document in found]
+
+
+class _Reader:
+    """Turns a document into a report."""
+
+    def __init__(self, source: Source, document: Document) -> None:
+        self.document = document
+        self.notes = Notes()
+        version = document.text(document.root, "System", "Tool", "Version")
+        started = rows.started_at(document.text(document.root, "System", "RunTime"))
+        self.report = Report(rows.TOOL, source, tool_version=version, started_at=started)
+        planned = document.one(document.root, "Profile", "TimeSpans")
+        self.plans = planned.findall("TimeSpan") if planned is not None else []
+        self.settings = [self._settings_of(plan) for plan in self.plans]
+        self.results = document.root.findall("TimeSpan") if document.root is not None else []
+        seconds = [rows.number(document.text(result, "TestTimeSeconds")) for result in self.results]
+        self.spans = rows.lay_out(self.settings, seconds)
+        if any(seconds):
+            self.report.describe(duration_s=sum(filter(None, seconds)))
+
+    def read(self) -> Report:
+        """Return the report."""
+        self._add_parameters()
+        for position, (result, span) in enumerate(zip(self.results, self.spans, strict=True)):
+            settings = self.settings[position] if position < len(self.settings) else Settings()
+            self._add_cpus(result, span)
+            self._add_latency(result, span)
+            self._add_series(result, span, settings, None, None)
+            for thread in result.findall("Thread"):
+                for target in self.document.all(thread, "Target"):
+                    self._add_target(target, span, settings, self.document.text(thread, "Id"))
+            check_result(self.document, result, settings, self.notes)
+        check_document(self.document, len(self.settings), len(self.results), self.notes)
+        self.notes.write(self.report)
+        return self.report
+
+    def _settings_of(self, plan: Element) -> Settings:
+        text, pool = self.document.text, rows.count(self.document.text(plan, "ThreadCount"))
+        targets = [
+            Target(
+                text(target, "Path") or "",
+                rows.count(text(target, "BlockSize")),
+                rows.count(text(target, "RequestCount")),
+                None if pool else rows.count(text(target, "ThreadsPerFile")),
+            )
+            for target in plan.findall("Targets/Target")
+        ]
+        return Settings(
+            warm_up_s=rows.number(text(plan, "Warmup")) or 0.0,
+            cool_down_s=rows.number(text(plan, "Cooldown")) or 0.0,
+            measures_latency=text(plan, "MeasureLatency") == "true",
+            pool_threads=pool or None,
+            pool_requests=rows.count(text(plan, "RequestCount")),
+            gathers_iops=text(plan, "CalculateIopsStdDev") == "true",
+            bucket_s=rows.milliseconds(text(plan, "IoBucketDuration")),
+            targets=targets,
+        )
+
+    def _add_parameters(self) -> None:
+        found: list[tuple[str, str]] = []
+        for part in ("System", "Profile"):
+            if (element := self.document.one(self.document.root, part)) is not None:
+                found += settings_in(element, self.document)
+        n_timespans = max(len(self.plans), len(self.results))
+        for timespan, plan in enumerate(self.plans, 1):
+            found += settings_in(plan, self.document, rows.prefix(timespan, n_timespans))
+            for number, target in enumerate(plan.findall("Targets/Target"), 1):
+                found += settings_in(target, self.document, rows.prefix(timespan, n_timespans, number))
+        for name, value in found:
+            self.report.parameter(name, value)
+
+    def _add_cpus(self, result: Element, span: Span) -> None:
+        usage = self.document.one(result, "CpuUtilization")
+        for cpu in [*self.document.all(usage, "CPU"), *self.document.all(usage, "Average")]:
+            words = {child.tag: (child.text or "").strip() for child in cpu}
+            labels = {"cpu": "all"} | {column: words[name] for name, column in _PLACES.items() if name in words}
+            percent = {column: words[name] for name, column in _CPU.items() if name in words}
+            rows.add_cpu(self.report, span, labels, percent, self.notes, line=None)
+            if words.get("EfficiencyClass", "0") != "0":
+                self.report.parameter(f"class of cpu {words.get('Group')}/{labels['cpu']}", words["EfficiencyClass"])
+
+    def _add_latency(self, result: Element, span: Span) -> None:
+        """Add what DISKSPD totals: percentiles, and means with the extremes from the percentiles 0 and 100."""
+        latency, text = self.document.one(result, "Latency"), self.document.text
+        extremes: dict[float, rows.Directions] = {}
+        for bucket in self.document.all(latency, "Bucket"):
+            percentile = rows.number(text(bucket, "Percentile"))
+            values = {op: rows.milliseconds(text(bucket, f"{names.word}Milliseconds")) for op, names in _OPS.items()}
+            if percentile is not None and percentile <= 100:
+                rows.add_percentile(self.report, span, percentile, values, None)
+                extremes[percentile] = values
+        for op, names in _OPS.items():
+            measured = Measured(
+                op,
+                mean_s=rows.milliseconds(text(latency, names.mean_of_all)),
+                stddev_s=rows.milliseconds(text(latency, names.stddev)),
+                min_s=extremes.get(0.0, {}).get(op),
+                max_s=extremes.get(100.0, {}).get(op),
+                iops_stddev=rows.number(text(self.document.one(result, "Iops"), names.iops_stddev)),
+            )
+            rows.add_summary(self.report, span, measured)
+
+    def _add_target(self, target: Element, span: Span, settings: Settings, job: str | None) -> None:
+        """Add what a thread did on a target."""
+        text, path = self.document.text, self.document.text(target, "Path")
+        counts = {op: rows.count(text(target, names.n_ops)) for op, names in _OPS.items()}
+        if counts["total"] is None or counts["total"] != (counts["read"] or 0) + (counts["write"] or 0):
+            message = f"expected IOCount = ReadCount + WriteCount of thread {job}, found {counts}"
+            self.notes.add(None, "counts_disagree", message, is_damage=True)
+        for op, names in _OPS.items():
+            n_ops, n_bytes = counts[op], rows.count(text(target, names.n_bytes))
+            if not n_ops and op != "total":
+                continue
+            measured = Measured(
+                op, "job", job, path, n_ops, n_bytes,
+                ops_per_s=n_ops / span.seconds if n_ops is not None and span.seconds else None,
+                bytes_per_s=n_bytes / span.seconds if n_bytes is not None and span.seconds else None,
+                mean_s=rows.milliseconds(text(target, names.mean)),
+                stddev_s=rows.milliseconds(text(target, names.stddev)),
+                iops_stddev=rows.number(text(self.document.one(target, "Iops"), names.iops_stddev)),
+            )  # fmt: skip
+            rows.add_operation(self.report, span, measured, settings.depth(path), settings.block_size(path))
+        self._add_series(target, span, settings, job, path)
+
+    def _add_series(self, parent: Element, span: Span, settings: Settings, job: str | None, path: str | None) -> None:
+        """Add the intervals of -D: operations a second, and latencies where there were operations."""
+        buckets = self.document.all(self.document.one(parent, "Iops"), "Bucket")
+        ends = [rows.milliseconds(bucket.get("SampleMillisecond")) for bucket in buckets]
+        window = settings.bucket_s or (ends[0] if ends else None)
+        for op, names in _OPS.items():
+            values = [rows.number(bucket.get(names.word)) for bucket in buckets]
+            for end, value, bucket in zip(ends, values, buckets, strict=True):
+                if end is None or value is None:
+                    message = f"expected an interval of -D, found {dict(bucket.attrib)}"
+                    self.notes.add(None, "bad_interval", message, is_damage=True)
+                elif any(values) or op == "total":
+                    keys = {"job": job, "target": path, "op": op, "time_s": span.start_s + end, "window_s": window}
+                    self.report.add("throughput_series", **keys, ops_per_s=value)
+                    self._add_interval_latency(bucket, keys, value, names.word)
+
+    def _add_interval_latency(self, bucket: Element, keys: dict[str, Any], value: float, word: str) -> None:
+        mean = rows.milliseconds(bucket.get(f"{word}AvgLatencyMilliseconds"))
+        if mean and value:  # 0.000 without -L
+            most = rows.milliseconds(bucket.get(f"{word}MaxLatencyMilliseconds"))
+            self.report.add("latency_series", **keys, phase="total", latency_s=mean, latency_max_s=most)

@@ -1,39 +1,183 @@
-"""Tool: what its output is called, and how it is made.
+"""fio: its JSON and JSON+ reports, as made by ``fio --output-format=json`` or ``json+``, alone or among other output.
 
 Grammar
-    The lines or keys that carry figures, their units, and what differs between versions.
+    A document is one object: ``fio version``, ``timestamp`` and ``timestamp_ms`` (when it was written), ``global
+    options``, ``jobs`` – with ``--client`` ``client_stats``, each with hostname and port –, ``disk_util``. A job has
+    ``job options`` and the directions ``read``, ``write``, ``trim``, ``sync``, or ``mixed`` with
+    unified_rw_reporting=1, or ``mixed`` beside the others with ``both``. A direction has io_bytes, bw (KiB/s), iops,
+    runtime (ms), total_ios, and ``slat``, ``clat``, ``lat``: min, max, mean, stddev, N, percentile and, of JSON+,
+    ``bins``. A bin's key is the middle of the bin: 64 bins for each power of two, one a unit below 128, the last one
+    (from 2³⁴ − 2²⁷ ns, or 2²⁴ − 2¹⁷ µs) open above.
 Versions
-    Those that were tried.
+    2.0.10 to 3.42, HEAD. µs to 2.21, ns in ``…_ns`` from 2.99. io_bytes is KiB to 2.20. total_ios from 2.1.14,
+    time stamps from 2.2.5, job options from 2.14, JSON+ from 2.2.12 (keys are indices to 2.19), bw_bytes from 3.2,
+    ``sync`` from 3.7, N from 3.18, priorities as ``clat_high_prio`` from 3.18 and ``prios`` from 3.30, job_start from
+    3.36.
 Traps
-    What a naive reader gets wrong.
+    Several documents without a separator: status snapshots (cumulative) or runs. Error lines, a BOM, terse lines before
+    and a normal report behind a document. Keys that repeat: ``0.00`` pads percentiles to 3.3, ``filename``, all global
+    options of two clients. ``All clients`` counts everything twice. A job may be one of numjobs or all of them
+    together; to 3.38 options without a value (group_reporting, time_based, stonewall) are not recorded. With fdatasync
+    ``sync`` has total_ios 0 and N > 0. From 3.2 to 3.12 lat_percentiles=1 puts the total latency's percentiles under
+    clat_ns. N may exceed total_ios by the I/Os in flight at the end. Statistics of what was not measured are zeros.
+    ``nan`` is printed as it is. eta 2147483647 means unknown.
 Sample
-    tests/parse/<this file's name>/<oddity>.txt
+    tests/parse/fio_json/
 Gives
-    operations, latency_percentiles, … and how the tool's words map to job, target, op and scope.
-
-To add a reader: copy this file, add its name to a line of ``pipeline/tools.py``, and put golden samples named for
-their oddity into ``tests/parse/<name>/``, each with what it must give in ``expected.yaml``; without samples the tests
-fail.
+    One report a run, of its last whole document; ``throughput_series`` from the differences between its status
+    documents (time_s: since the job's start). ``operations`` at scope job, of ``All clients`` total with no job.
+    Equal names become ``name#1``, ``name#2``; of several servers ``host:port/name``. latency_summary,
+    latency_percentiles and latency_bins of the phases submission (slat), completion (clat), total (lat), sync, and of
+    each priority ``completion_prio_<class>_<level>[_<hint>]`` or ``completion_high_prio``; percentiles are fio's, the
+    middle of a bin. Without total_ios n_ops is derived from iops × runtime, with a warning. ops_per_s and bytes_per_s
+    are fio's, but counts / runtime where fio cut them to fewer than four digits. queue_depth is iodepth × workers, 1 ×
+    workers of synchronous engines. started_at is the first job_start; ``time`` is when the document was written, and a
+    parameter. metric_series: CPU of the job, bandwidth and IOPS windows (``bytes_per_s_min`` …), depths, steady
+    state, disks; device_series: mean waits and busy ratio of the disks over an interval that fio does not state.
+    Not kept: latency_ns, latency_us, latency_ms, whose rounded percentages percentiles and bins say better.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from pipeline import units
+from pipeline.parse._fio_json_around import note_text, note_torn_end
+from pipeline.parse._fio_json_jobs import DIRECTIONS, Figures, Job, jobs_of, version_of
+from pipeline.parse._fio_json_metrics import Metrics, unknown_keys
+from pipeline.parse._fio_json_rows import Rows
+from pipeline.parse._fio_json_runs import Run, is_sequential, runs_of, unfinished
+from pipeline.parse._fio_json_text import START, documents
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 
-EXPECTED = "what the first line looks like, for the message when nothing can be read"
+EXPECTED = 'fio JSON: a document that begins with { "fio version" : "fio-'
+
+_VERSION = re.compile(r'"fio version"\s*+:\s*+"fio')
+_FIRST_START_MS = 946_684_800_000  # 2000-01-01: an earlier job_start is of another clock than the wall's
 
 
 def recognise(head: str) -> bool:
-    """Whether the first 64 KiB are of this format. Strict: it must not claim another tool's output."""
-    return head is None
+    """Whether a document of fio begins in the first 64 KiB, after whatever else."""
+    is_job = '"jobname"' in head and ('"io_bytes"' in head or '"clat' in head)
+    return (_VERSION.search(head) is not None or is_job) and START.search(head) is not None
 
 
 def parse(source: Source) -> list[Report]:
-    """Return the reports in the file, in its order; ParseError if nothing can be read."""
-    if not recognise(source.head):
-        raise source.error(1, EXPECTED, source.head)
-    report = Report("tool", source, tool_version="1.0")
-    report.add("operations", op="read", scope="total", n_ops=1)
-    report.incomplete(None, "truncated", "expected a closing line, found the end of the file")
-    return [report]
+    """Return one report a run; ParseError when no job in the file is whole enough to give a row."""
+    reports = []
+    end, line = 0, 1
+    first_cut: int | None = None
+    for run in runs_of(documents(source)):
+        report = _report_of(source, run)
+        last = run.torn or run.last
+        end, line = last.end, last.last_line
+        if report.rows.keys() & {"operations", "parameters"} and (report.rows.get("operations") or not run.last.is_cut):
+            reports.append((report, run))
+        else:
+            first_cut = first_cut or line
+    if not reports:
+        if first_cut is not None:
+            raise source.error(first_cut, "at least one job with its figures", "a document that is cut before")
+        raise source.error(1, EXPECTED, source.text or "an empty file")
+    _read_around(source, reports, end, line)
+    return [report for report, _ in reports]
+
+
+def _read_around(source: Source, reports: list[tuple[Report, Run]], end: int, line: int) -> None:
+    """Note what stands around the documents, and what it says of the end of the runs."""
+    after = source.text[end:]
+    last_report, last_run = reports[-1]
+    if not last_run.last.is_cut and last_run.torn is None:
+        note_torn_end(last_report, "".join(text for _, text in last_run.texts[:1]), after, line)
+    last_run.texts.append((line, after))
+    for report, run in reports:
+        was_stopped = note_text(report, run)
+        reason = unfinished(run.last, jobs_of(run.last))
+        if reason is not None and not was_stopped:
+            report.incomplete(run.last.last_line, "interrupted", reason)
+
+
+def _report_of(source: Source, run: Run) -> Report:
+    document, figures = run.last, Figures()
+    jobs, version = jobs_of(document), version_of(document)
+    name = document.value.get("fio version")
+    report = Report("fio", source, tool_version=name if isinstance(name, str) else None)
+    report.describe(started_at=_started_at(jobs), duration_s=_duration_s(jobs, figures))
+    rows = Rows(report, figures, version)
+    rows.add(jobs)
+    Metrics(report, figures).add(document, jobs)
+    targets = {(row["job"], row["op"]): row["target"] for row in report.rows.get("operations", [])}
+    for window in run.windows:
+        report.add("throughput_series", target=targets.get((window["job"], window["op"])), **window)
+    _note_damage(report, run)
+    _note_jobs(source, report, run, jobs)
+    _note_figures(report, run, rows, figures)
+    return report
+
+
+def _started_at(jobs: Sequence[Job]) -> datetime | None:
+    starts = [job.entry.get("job_start") for job in jobs if not job.options.has_any("job_start_clock_id")]
+    known = [start for start in starts if isinstance(start, int) and _FIRST_START_MS < start < 10 * _FIRST_START_MS]
+    return datetime.fromtimestamp(min(known) * units.MILLI, UTC) if known else None
+
+
+def _duration_s(jobs: Sequence[Job], figures: Figures) -> float | None:
+    runtimes = [figures.scaled(job.direction(op) or {}, "runtime", units.MILLI) for job in jobs for op in DIRECTIONS]
+    longest = max((runtime for runtime in runtimes if runtime), default=None)
+    if longest is None and len(jobs) == 1:
+        return figures.scaled(jobs[0].entry, "job_runtime", units.MILLI) or None
+    return longest
+
+
+def _note_damage(report: Report, run: Run) -> None:
+    document = run.last
+    cut = document if document.is_cut else run.torn
+    if cut is not None:
+        kept = f"; the one before it, from line {document.first_line}, is given" if cut is run.torn else ""
+        report.incomplete(cut.last_line, "truncated", f"expected the end of the document, found a cut{kept}")
+    if document.n_skipped and not document.is_cut:
+        report.incomplete(
+            document.first_line, "malformed_json", f"expected JSON, found {document.n_skipped} parts that are none"
+        )
+    if document.repeated:
+        names = ", ".join(sorted(document.repeated))
+        report.warn(document.first_line, "repeated_key", f"expected each key once, found more of {names}")
+
+
+def _note_jobs(source: Source, report: Report, run: Run, jobs: list[Job]) -> None:
+    document = run.last
+    failed = [number for number, job in enumerate(jobs) if job.entry.get("error") and job.scope == "job"]
+    if failed:
+        job = jobs[failed[0]]
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        message = f"expected error 0 of every job, found {job.entry['error']} of {job.name!r}{more}"
+        places = re.finditer(r'"jobname"', source.text[document.start : document.end])
+        offset = next((match.start() for number, match in enumerate(places) if number == failed[0]), 0)
+        line = document.first_line + source.text.count("\n", document.start, document.start + offset)
+        report.incomplete(line, "job_error", message)
+    if not jobs and not document.is_cut:
+        report.incomplete(document.first_line, "no_jobs", "expected jobs, found none")
+    if is_sequential(jobs):
+        message = "jobs ran, or may have run, one after another: do not add their rates"
+        report.warn(document.first_line, "sequential_jobs", message)
+
+
+def _note_figures(report: Report, run: Run, rows: Rows, figures: Figures) -> None:
+    line = run.last.first_line
+    if rows.n_derived:
+        message = f"expected total_ios, found none: n_ops of {rows.n_derived} rows is iops × runtime, and iops is cut"
+        report.warn(line, "derived_count", message)
+    if figures.bad:
+        shown = ", ".join(f"{key} ({count})" for key, count in sorted(figures.bad.items())[:5])
+        report.warn(line, "bad_value", f"expected numbers from 0 to 2^63, found others, now null: {shown}")
+    if rows.unknown_bins:
+        found = f"{rows.unknown_bins[0]!r} and {len(rows.unknown_bins) - 1} more"
+        report.warn(line, "unknown_bin", f"expected keys of fio's histogram, found {found}")
+    for mismatch in rows.mismatches[:1]:
+        report.warn(line, "bins_mismatch", f"expected as many in the bins as were measured, found {mismatch}")
+    unknown = unknown_keys(run.last)
+    if unknown:
+        report.warn(line, "unknown_key", f"not read: {', '.join(sorted(unknown)[:10])}")

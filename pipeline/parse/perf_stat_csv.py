@@ -1,39 +1,145 @@
-"""Tool: what its output is called, and how it is made.
+"""perf stat, CSV: ``perf stat -x SEP [-I MS] [-r N] [-a …] CMD`` on standard error or in ``-o FILE``.
 
 Grammar
-    The lines or keys that carry figures, their units, and what differs between versions.
+    ``[time SEP] [summary SEP] [aggregate SEP [n SEP]] value SEP unit SEP event [SEP cgroup] [SEP x.xx%] SEP run time
+    in ns SEP running% [SEP metric SEP unit or name of the metric]``; a further metric on a line with empty fields
+    instead of the counter; ``--metric-only``: a line of names, then lines of values, each with a separator at its
+    end. Before that, with ``-o``, ``# started on <date>`` and an empty line.
 Versions
-    Those that were tried.
+    3.x (``value,event``), 4.x, 5.13, 6.1, 6.19.
 Traps
-    What a naive reader gets wrong.
+    The separator is any string: the fields around run time and share give it away. Columns shift with ``-I``, the
+    aggregation, ``-r`` and ``-G``, in one file too (``-I --summary`` without a summary column). Events
+    (``cpu/event=0x3c,umask=0x1/``) and commands of tasks may hold it. In a locale with a decimal comma perf cuts
+    metrics off at it: they are left out; with ``-x,`` each number takes two fields. An event that never ran has
+    100.00. Percentages have no sign.
 Sample
-    tests/parse/<this file's name>/<oddity>.txt
+    tests/parse/perf_stat_csv/intervals/
 Gives
-    operations, latency_percentiles, … and how the tool's words map to job, target, op and scope.
-
-To add a reader: copy this file, add its name to a line of ``pipeline/tools.py``, and put golden samples named for
-their oddity into ``tests/parse/<name>/``, each with what it must give in ``expected.yaml``; without samples the tests
-fail.
+    perf_counters, as the text's reader does; the run time in ns is left out, its share is ``running_ratio``.
+    ``runs.duration_s`` is the end of the last interval. There is no closing line: a file is incomplete when its last
+    line is torn (it is left out), or when its last interval, aggregate or event has fewer lines than the one before;
+    a cut between two lines of a run without intervals cannot be told.
 """
 
 from __future__ import annotations
 
+import re
+from collections import Counter as Votes
+
+from pipeline.parse._perf_counters import STARTED, Counter, Feed
+from pipeline.parse._perf_csv_line import counter_of, has_decimal_comma, metric_alone, metrics_of, names_of
+from pipeline.parse._perf_values import is_unit
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 
-EXPECTED = "what the first line looks like, for the message when nothing can be read"
+EXPECTED = "perf stat's CSV, such as `962.74,msec,task-clock,962740000,100.00,0.282,CPUs utilized`"
+
+_MAX_LENGTH = 4096
+_SEPARATOR = r"([^\w\s.\-+%<>()\[\]/\"'{}]{1,3}|[\t ])"
+_RUNTIME = re.compile(_SEPARATOR + r"\d+\1\d{1,3}[.,]\d\d(?=\1|\s*$)")
+_SHORT = re.compile(r"(?:[\d.]+|<not (?:counted|supported)>)([,;|\t:])(?:msec|ns|MiB|Joules|)\1[A-Za-z][\w.:/-]*")
+_METRIC_NAMES = re.compile(r"insn per cycle|of all |cycles idle|GHz|bound|retiring|tma_|stalled cycles|_per_|%")
 
 
 def recognise(head: str) -> bool:
-    """Whether the first 64 KiB are of this format. Strict: it must not claim another tool's output."""
-    return head is None
+    """Whether a line with run time and share is a counter, or a file of ``-o`` holds shorter lines or metrics."""
+    lines = [line for line in head.split("\n")[:2000] if len(line) <= _MAX_LENGTH]
+    if separator := _separator(lines):
+        for line in lines:
+            counter = counter_of(line, 1, separator) if _RUNTIME.search(line) else None
+            if counter and (separator != " " or counter.time_s is not None) and is_unit_or_none(counter.unit):
+                return True
+    if not any(STARTED.match(line) for line in lines):
+        return bool(any("<not " in line or ",msec,task-clock" in line for line in lines) and _short_separator(lines))
+    return bool(_short_separator(lines) or _header(lines))
+
+
+def is_unit_or_none(unit: str | None) -> bool:
+    """Whether a counter's unit is one that perf is known to print."""
+    return unit is None or is_unit(unit) or unit in ("s", "B", "J")
 
 
 def parse(source: Source) -> list[Report]:
-    """Return the reports in the file, in its order; ParseError if nothing can be read."""
-    if not recognise(source.head):
-        raise source.error(1, EXPECTED, source.head)
-    report = Report("tool", source, tool_version="1.0")
-    report.add("operations", op="read", scope="total", n_ops=1)
-    report.incomplete(None, "truncated", "expected a closing line, found the end of the file")
-    return [report]
+    """Return a report a run; ParseError when no line is a counter."""
+    lines = source.lines
+    head = lines[:20000]
+    separator = _separator(head) or _short_separator(head) or (_header(head) or ("", []))[0]
+    reader = _Reader(source, separator)
+    last = len(lines)
+    is_torn = bool(lines[-1].strip())
+    if separator:
+        for i, line in enumerate(lines[: last - 1], 1):
+            if line.strip() and not reader.feed.take_marker(line):
+                reader.read(line, i)
+    if not reader.feed.all:
+        found = next((line for line in lines if line.strip() and not STARTED.match(line)), lines[0] or "an empty file")
+        raise source.error(lines.index(found) + 1 if found in lines else 1, EXPECTED, found)
+    return reader.feed.finish(last if is_torn else None)
+
+
+def _separator(lines: list[str]) -> str | None:
+    """Return the separator around run time and share of most lines."""
+    votes = Votes(match[1] for line in lines if len(line) <= _MAX_LENGTH and (match := _RUNTIME.search(line)))
+    return votes.most_common(1)[0][0] if votes else None
+
+
+def _short_separator(lines: list[str]) -> str | None:
+    """Return the separator of most lines that end with the event, as perf 3.x and cut lines do."""
+    votes = Votes(match[1] for line in lines if len(line) <= _MAX_LENGTH and (match := _SHORT.search(line)))
+    return votes.most_common(1)[0][0] if votes else None
+
+
+def _header(lines: list[str]) -> tuple[str, list[str]] | None:
+    """Separator and names of the first line that names metrics."""
+    for line in lines:
+        if line and len(line) <= _MAX_LENGTH and _METRIC_NAMES.search(line) and line[-1] in ",;|\t:^":
+            names = names_of(line, line[-1])
+            if names:
+                return line[-1], names
+    return None
+
+
+class _Reader:
+    """Goes through the lines; remembers the names of metrics and the metric group."""
+
+    def __init__(self, source: Source, separator: str) -> None:
+        self.feed = Feed(source)
+        self._separator = separator
+        self._names: list[str] | None = None
+        self._group: Counter | None = None
+
+    def read(self, line: str, i: int) -> None:
+        """Read a line that is neither empty nor a marker."""
+        if len(line) > _MAX_LENGTH:
+            self.feed.skip(i, line)
+        elif self._names and (cells := metrics_of(line, i, self._separator, self._names)):
+            for cell in cells:
+                self.feed.add(cell)
+        elif counter := counter_of(line, i, self._separator):
+            self._group = None
+            self._read_counter(counter, line)
+        elif counter := metric_alone(line, i, self._separator):
+            self._read_metric(counter)
+        elif (names := names_of(line, self._separator)) and not (self.feed.all and self._names is None):
+            self._names = names
+        else:
+            self.feed.skip(i, line)
+
+    def _read_counter(self, counter: Counter, line: str) -> None:
+        is_cut = counter.metric is not None and "," in line and has_decimal_comma(line, self._separator)
+        if is_cut:
+            counter.metric = None
+        counters = self.feed.add(counter)
+        if is_cut:
+            counters.problem(counter.line, "metric_cut", "expected a metric with its decimals, found perf's cut one")
+
+    def _read_metric(self, counter: Counter) -> None:
+        if counter.metric is None:
+            self._group = counter
+            return
+        if self._group is not None:
+            counter.event = self._group.event
+            if counter.running_ratio is None:
+                counter.running_ratio, self._group.running_ratio = self._group.running_ratio, None
+        self.feed.add(counter)

@@ -59,7 +59,7 @@ def parse(source: Source) -> list[Report]:
         mark = getattr(error, "problem_mark", None)
         raise source.error(mark.line + 1 if mark else None, "YAML", str(error)) from error
     except (KeyError, TypeError, ValueError) as error:
-        raise source.error(None, "exhibits as {exhibit, columns, rows: [{row, unit, values}]}", repr(error)) from error
+        raise source.error(None, "exhibits as {exhibit, columns, rows: [{row, unit, values}]}", str(error)) from error
     return [report]
 
 

@@ -67,14 +67,15 @@ def fit_figure(
 def efficiency_figure(sweeps: dict[str, pd.DataFrame], *, title: str, x_title: str) -> go.Figure:
     """Efficiency y(n) / (n · y(1)) a device count, a line a sweep; 1 is perfect scaling.
 
-    Each frame has ``x``, ``efficiency`` and, where there are repeats, ``interval_low`` and ``interval_high``.
+    Each frame has ``n_devices``, ``efficiency`` and, where there are repeats, ``interval_low`` and ``interval_high``.
     """
     figure = _figure(title, x_title, "efficiency a device")
     figure.add_hline(y=1, line={"color": GREY, "dash": "dot", "width": 1.5})
-    for (name, frame), colour in zip(sweeps.items(), COLOURS, strict=False):
+    for (name, sweep), colour in zip(sweeps.items(), COLOURS, strict=False):
+        frame = sweep.reindex(columns=["n_devices", "efficiency", "interval_low", "interval_high"])
         high, low = frame["interval_high"] - frame["efficiency"], frame["efficiency"] - frame["interval_low"]
         error = {"type": "data", "array": high.fillna(0), "arrayminus": low.fillna(0), "thickness": 1.5, "width": 6}
-        figure.add_scatter(x=frame["x"], y=frame["efficiency"], name=name, mode="lines+markers", error_y=error,
+        figure.add_scatter(x=frame["n_devices"], y=frame["efficiency"], name=name, mode="lines+markers", error_y=error,
                            line={"color": colour}, marker={"size": 8})  # fmt: skip
     figure.update_yaxes(rangemode="tozero", tickformat=".0%")
     figure.update_xaxes(dtick=1)
@@ -138,10 +139,16 @@ def rate_latency_figure(frame: pd.DataFrame, *, title: str) -> go.Figure:
     figure = _figure(title, "operations a second", "mean latency")
     for name, part in frame.groupby("workload", sort=True):
         ordered = part.sort_values("queue_depth_configured")
-        text = [f"depth {d:g}: {format_si(latency, 's')}" for d, latency in
+        labels = [f"depth {d:g}: {format_si(latency, 's')}" for d, latency in
                 zip(ordered["queue_depth_configured"], ordered["latency_mean_s"], strict=True)]  # fmt: skip
-        figure.add_scatter(x=ordered["ops_per_s"], y=ordered["latency_mean_s"], mode="lines+markers", name=str(name),
-                           text=text, hovertemplate="%{text}<br>%{x:,.0f}/s<extra>%{fullData.name}</extra>")  # fmt: skip
+        figure.add_scatter(
+            x=ordered["ops_per_s"],
+            y=ordered["latency_mean_s"],
+            mode="lines+markers",
+            name=str(name),
+            text=labels,
+            hovertemplate="%{text}<br>%{x:,.0f}/s<extra>%{fullData.name}</extra>",
+        )
     figure.update_yaxes(type="log", exponentformat="SI", ticksuffix="s", dtick=1)
     figure.update_xaxes(rangemode="tozero", tickformat="~s")
     return figure

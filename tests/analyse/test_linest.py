@@ -34,7 +34,7 @@ DIGITS = {
     "wampler2": (12.5, 15, 14),
     "wampler3": (12.5, 12.5, 14),
     "wampler4": (10, 12.5, 14),
-    "wampler5": (10, 12.5, 14),
+    "wampler5": (8.5, 12.5, 14),
     "filip": (7, 7.5, 8.5),
 }
 DIGITS_WITHOUT_EXTENDED_PRECISION = {

@@ -1,0 +1,214 @@
+"""Private to ``fio_json``: the JSON documents in a file, wherever they stand in it, each with its line and its damage.
+
+A whole document is read by the standard library. One that it refuses is read again token by token: brackets that are
+left open at a cut are closed after the last complete value, what is no JSON is skipped and counted.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from pipeline.parse._source import Source
+
+# Whatever key a tool that sorts keys may have put first; fio itself begins with its version.
+START = re.compile(r'\{\s*+"(?:fio version|client_stats|cpu_idleness|disk_util|global options|jobs)"\s*+:')
+PADDING = "0.00"  # to 3.3 fio fills the list of percentiles up to 20 entries with this key
+MAX_DEPTH = 100
+
+_TOKEN = re.compile(
+    r'(?P<space>\s++)|"(?P<string>(?:[^"\\\n]|\\.)*+)"'
+    r"|(?P<value>-?\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|-?(?:nan|inf|NaN|Infinity)|null|true|false)(?=[\s,\]}])"
+    r'|(?P<mark>[{}\[\]:,])|(?P<junk>"[^\n]*+|[^\s"{}\[\]:,]++)'
+)
+_WORDS = {"null": None, "true": True, "false": False}
+
+
+class Repeated(dict[str, Any]):
+    """An object in which a key occurs more than once: as a dictionary the last one counts, ``pairs`` has them all."""
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+    @property
+    def names(self) -> set[str]:
+        """The keys that occur more than once."""
+        keys = [key for key, _ in self.pairs]
+        return {key for key in self if keys.count(key) > 1}
+
+
+@dataclass
+class Document:
+    """A document: its content, where it stands, and what is wrong with it."""
+
+    value: dict[str, Any]
+    start: int
+    end: int
+    first_line: int
+    last_line: int
+    before: str  # the text between the previous document and this one
+    is_cut: bool = False
+    n_skipped: int = 0
+    repeated: set[str] = field(default_factory=set)
+
+
+def documents(source: Source) -> Iterator[Document]:
+    """Yield the documents of the file in their order; ParseError on one that is nested too deep."""
+    text, end, line = source.text, 0, 1
+    match = START.search(text)
+    while match:
+        start = match.start()
+        first_line = line + text.count("\n", end, start)
+        following = START.search(text, match.end())
+        try:
+            found = _read(text, start, following)
+        except RecursionError as error:
+            raise source.error(first_line, f"at most {MAX_DEPTH} nested brackets", "more") from error
+        line = first_line + text.count("\n", start, found.end)
+        found.before, found.first_line, found.last_line = text[end:start], first_line, line
+        end = found.end
+        yield found
+        match = START.search(text, end)
+
+
+def _read(text: str, start: int, following: re.Match[str] | None) -> Document:
+    repeated: set[str] = set()
+
+    def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) == len(pairs):
+            return found
+        keeper = Repeated(pairs)
+        repeated.update(keeper.names - {PADDING})
+        return keeper
+
+    try:
+        value, end = json.JSONDecoder(object_pairs_hook=to_object, strict=False).raw_decode(text, start)
+        return Document(value, start, end, 0, 0, "", repeated=repeated)
+    except ValueError:
+        repeated.clear()
+    reader = _Recovery(to_object)
+    limit = following.start() if following else len(text)
+    value, end = reader.read(text, start, limit)
+    return Document(value, start, end, 0, 0, "", reader.is_cut, reader.n_skipped, repeated)
+
+
+@dataclass
+class _Open:
+    """A bracket that is still open; ``items`` are values, or pairs of key and value."""
+
+    is_object: bool
+    name: str | None  # the key under which it stands
+    items: list[Any] = field(default_factory=list)
+    key: str | None = None
+    has_colon: bool = False
+    on_new_line: bool = False
+
+
+class _Recovery:
+    """Reads what can be read of a document that is cut, or that something was written into."""
+
+    def __init__(self, to_object: Any) -> None:
+        self.to_object = to_object
+        self.stack: list[_Open] = []
+        self.root: Any = None
+        self.is_cut = False
+        self.n_skipped = 0
+
+    def read(self, text: str, start: int, limit: int) -> tuple[dict[str, Any], int]:
+        """Return the content, and where it ends."""
+        position = start
+        while position < limit:
+            match = _TOKEN.match(text, position, limit)
+            if match is None:  # cannot be: the tokens cover every character
+                break
+            position = match.end()
+            self._take(match)
+            if self.root is not None:
+                return self.root, position
+        self.is_cut = True
+        while self.stack:
+            # Half a histogram would shift every percentile that is read from it.
+            self._close(keep=self.stack[-1].name != "bins")
+        return self.root, limit
+
+    def _take(self, match: re.Match[str]) -> None:
+        kind, text = match.lastgroup, match[0]
+        top = self.stack[-1] if self.stack else None
+        if kind == "space":
+            if top and "\n" in text:
+                top.on_new_line = True
+        elif kind == "mark" and text in "{[":
+            self._open(text == "{", top)
+        elif kind == "mark" and text in "}]":
+            self._close_as(text == "}")
+        elif top and kind == "mark":
+            self._separate(text, top)
+        elif top and kind == "string" and top.is_object and not top.has_colon:
+            self.n_skipped += top.key is not None
+            top.key = _unescaped(match["string"])
+        elif top and kind in ("string", "value") and self._takes_value(top):
+            self._add(_unescaped(match["string"]) if kind == "string" else _number(text), top)
+        else:
+            self.n_skipped += 1
+
+    @staticmethod
+    def _takes_value(top: _Open) -> bool:
+        return not top.is_object or (top.has_colon and not top.on_new_line)
+
+    def _open(self, is_object: bool, top: _Open | None) -> None:
+        if top is not None and top.is_object and not top.has_colon:
+            self.n_skipped += 1
+            return
+        if len(self.stack) >= MAX_DEPTH:
+            raise RecursionError
+        self.stack.append(_Open(is_object, top.key if top else None))
+
+    def _separate(self, text: str, top: _Open) -> None:
+        if text == ":" and top.key is not None and not top.has_colon:
+            top.has_colon, top.on_new_line = True, False
+        elif text == ":" or top.key is not None:  # a colon without a key, or a key without a value
+            self.n_skipped += 1
+            top.key, top.has_colon = None, False
+
+    def _close_as(self, is_object: bool) -> None:
+        if all(frame.is_object != is_object for frame in self.stack):
+            self.n_skipped += 1
+            return
+        while self.stack[-1].is_object != is_object:
+            self.n_skipped += 1
+            self._close()
+        self._close()
+
+    def _close(self, *, keep: bool = True) -> None:
+        frame = self.stack.pop()
+        value = self.to_object(frame.items) if frame.is_object else frame.items
+        if not self.stack:
+            self.root = value
+        elif keep:
+            self._add(value, self.stack[-1])
+        else:
+            self.stack[-1].key, self.stack[-1].has_colon = None, False
+
+    def _add(self, value: Any, top: _Open) -> None:
+        top.items.append((top.key, value) if top.is_object else value)
+        top.key, top.has_colon = None, False
+
+
+def _unescaped(text: str) -> str:
+    try:
+        return str(json.loads(f'"{text}"', strict=False))
+    except ValueError:  # a path of Windows that was not escaped
+        return text
+
+
+def _number(text: str) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text.lstrip("-").isdigit() and len(text) < 20:
+        return int(text)
+    return float(text)  # also nan and inf, which fio prints for a division by zero

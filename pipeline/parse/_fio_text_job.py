@@ -1,0 +1,275 @@
+"""A job block of fio's normal output: from ``name: (groupid=0, jobs=1): err= 0: pid=…`` to its last line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from pipeline.parse._fio_text_figures import integer, number, ratio, seconds
+
+PHASES = {"slat": "submission", "clat": "completion", "lat": "total"}  # anything else is a sync
+_NUMBER = r"\s*(\S+?)\s*"
+_UNIT = r"\((nsec|usec|msec)\)"
+
+JOB = re.compile(
+    r"(.+?): \(groupid=(\d{1,9}), jobs=(\d{1,9})\): err=\s*(-?\d{1,9})(?: \((.*)\))?: pid=(-?\d{1,9})(?:: ?(.*))?$"
+)
+NEW_RATES = re.compile(
+    r"(read|write|trim|mixed)\s*: IOPS=(\S+), BW=(\S+) \((\S+)\)\((\S+)/\s*(\d{1,15})msec\)(?:; (.*))?$"
+)
+OLD_RATES = re.compile(
+    rf"(read|write|trim|mixed)\s*: io={_NUMBER}, bw={_NUMBER}, iops={_NUMBER}, runt=\s*(\d{{1,15}})msec$"
+)
+_LATENCY = re.compile(
+    rf"(?:(high|low) prio_)?(\w+)(?: prio ([\d/]+))? {_UNIT}: min={_NUMBER}, max={_NUMBER}, avg={_NUMBER}, "
+    r"stdev=\s*(\S+)$"
+)
+_PERCENTILES = re.compile(
+    rf"(?:(high|low) prio \(\S+%\) )?(\w+)(?: prio ([\d/]+))?(?: \(\S+% of IOs\))? percentiles {_UNIT}\s?:(.*)$"
+)
+_PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)th=\[?\s*(\d{1,18})(?=[\],\s]|$)")
+_SAMPLES = r": min=(\S+), max=(\S+),(?: per=(\S+)%,)? avg=(\S+), stdev=(\S+?)(?:, samples=(\d+))?$"
+_BANDWIDTH = re.compile(r"bw \(\s*(\w+)\s*/s\)\s*" + _SAMPLES.replace(r"=(\S", r"=\s*(\S"))
+_IOPS = re.compile(r"iops\s*" + _SAMPLES.replace(r"=(\S", r"=\s*(\S"))
+_SHARES = re.compile(r"lat \((nsec|usec|msec)\)\s*: (.*)$")
+_DEPTHS = re.compile(r"(IO depths|submit|complete)\s*: (.*)$")
+_SHARE = re.compile(r"(>=)?(\d{1,9})=(\d{1,9}(?:\.\d{1,9})?)%")
+_CPU = re.compile(r"cpu\s*: usr=(\S+)%, sys=(\S+)%, ctx=(\d+), majf=(\d+), minf=(\d+)$")
+_ISSUED = re.compile(r"issued[^:]*: ?total=(\S+?),? short=(\S+?)(?:,? drop(?:ped)?=(\S+))?$")
+_ERRORS = re.compile(r"errors\s*: total=(\d+), first_error=(-?\d+/<.*>)$")
+_TARGET = re.compile(r"latency\s*: target=(\S+), window=(\S+), percentile=(\S+)%, depth=(\d+)$")
+_STEADY = re.compile(r"steadystate\s*: attained=(yes|no), bw=(\S+) \(\S+\), iops=(\S+?), (?:lat=\S+, )?(.*=.*)$")
+_DESCRIPTION = re.compile(r"Description\s*: \[(.*)\]$")
+_SYNC = re.compile(r"fsync/fdatasync/sync_file_range(?:/syncfs)?:$")
+_LIFETIME = re.compile(r"(?:block lifetime percentiles|states)\s*:")
+
+Share = tuple[float, float | None, float]  # lower and upper edge in s, share of the operations
+
+
+@dataclass
+class Latency:
+    """Minimum, maximum, mean and standard deviation of a phase, in s."""
+
+    low: float | None
+    high: float | None
+    mean: float | None
+    stddev: float | None
+
+
+@dataclass
+class Direction:
+    """Reads, writes, trims, all of them (mixed) or syncs of a job: its figures as they are printed."""
+
+    op: str
+    line: int
+    is_old: bool = False
+    iops: str | None = None
+    rate: str | None = None
+    other_rate: str | None = None
+    n_bytes: str | None = None
+    runtime_ms: int | None = None
+    remark: str | None = None  # zone resets, cache hits
+    phases: dict[str, Latency] = field(default_factory=dict)
+    percentiles: list[tuple[str, str, float, float]] = field(default_factory=list)  # phase, unit, percentile, s
+    bandwidth: tuple[str, dict[str, float | None]] | None = None  # unit, statistics in it
+    iops_samples: dict[str, float | None] | None = None
+
+
+@dataclass
+class Job:
+    """A job block; ``name`` is None when the block's first line is missing."""
+
+    line: int
+    name: str | None = None
+    group: int | None = None
+    members: int = 1
+    error: int = 0
+    error_text: str | None = None
+    pid: int | None = None
+    directions: list[Direction] = field(default_factory=list)
+    shares: list[Share] = field(default_factory=list)
+    depths: list[tuple[str, str, float]] = field(default_factory=list)  # what, level, share
+    cpu: dict[str, float | None] = field(default_factory=dict)
+    issued: dict[str, dict[str, int]] = field(default_factory=dict)  # total, short, dropped → operations
+    n_errors: int | None = None
+    steady: tuple[str, str, str] | None = None  # attained, bandwidth, IOPS as printed
+    parameters: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, list[int]] = field(default_factory=dict)  # what → its lines
+    unread: list[tuple[int, str]] = field(default_factory=list)
+    last_line: int = 0
+    block: tuple[str, str] | None = None  # phase and unit of the percentiles that are being read
+
+    @property
+    def is_total(self) -> bool:
+        """Whether this is a client's sum over its servers."""
+        return self.name == "All clients" and self.pid == 0
+
+    @property
+    def key(self) -> tuple[str | None, int | None, int | None]:
+        """What the block of the same job in another status report shares with this one."""
+        return self.name, self.group, self.pid
+
+    def read(self, line: int, text: str) -> bool:
+        """Take a line of the block; False if it is none."""
+        if text.startswith("|") or (self.block and "th=" in text and _PERCENTILE.match(text)):
+            _add_percentiles(self, text)
+            self.last_line = line
+            return True
+        self.block = None
+        for pattern, take in _LINES:
+            if match := pattern.match(text):
+                take(self, match, line)
+                self.last_line = line
+                return True
+        return False
+
+    def leave_out(self, what: str, line: int) -> None:
+        """Count a line whose figures have no place in the tables."""
+        self.left_out.setdefault(what, []).append(line)
+
+
+def start_job(match: re.Match[str], line: int) -> Job:
+    """The job of a block's first line."""
+    name, group, members, error, error_text, pid, time = match.groups()
+    job = Job(line, name, int(group), int(members), int(error), error_text, int(pid), last_line=line)
+    job.parameters = {"groupid": group, "jobs": members, "pid": pid, "error": error}
+    if time:
+        job.parameters["time"] = time.strip()  # local, without its zone
+    return job
+
+
+def _phase(level: str | None, name: str, priority: str | None) -> str:
+    """The phase of ``clat``, ``high prio_clat`` (to 3.28) or ``clat prio 1/0`` (class, level, from 3.42 hint)."""
+    phase = PHASES.get(name, "sync")
+    if level:
+        return f"{phase}_{level}_prio"
+    return f"{phase}_prio_{priority.replace('/', '_')}" if priority else phase
+
+
+def _new_direction(job: Job, match: re.Match[str], line: int) -> None:
+    op, iops, rate, other_rate, n_bytes, runtime, remark = match.groups()
+    job.directions.append(
+        Direction(op, line, False, iops, rate, other_rate, n_bytes, int(runtime), remark)  # as printed
+    )
+
+
+def _old_direction(job: Job, match: re.Match[str], line: int) -> None:
+    op, n_bytes, rate, iops, runtime = match.groups()
+    job.directions.append(Direction(op, line, True, iops, rate, None, n_bytes, int(runtime)))
+
+
+def _sync(job: Job, _: re.Match[str], line: int) -> None:
+    job.directions.append(Direction("sync", line))
+
+
+def _latency(job: Job, match: re.Match[str], line: int) -> None:
+    level, name, priority, unit, *figures = match.groups()
+    if not job.directions:
+        job.leave_out("latencies without a direction", line)
+        return
+    latency = Latency(*(seconds(figure, unit) for figure in figures))
+    if None in (latency.low, latency.high, latency.mean, latency.stddev):
+        job.leave_out("unreadable figures", line)
+    job.directions[-1].phases[_phase(level, name, priority)] = latency
+
+
+def _percentiles(job: Job, match: re.Match[str], line: int) -> None:
+    level, name, priority, unit, rest = match.groups()
+    if not job.directions:
+        job.leave_out("percentiles without a direction", line)
+        return
+    job.block = _phase(level, name, priority), unit
+    _add_percentiles(job, rest)  # 1.58 begins on this line
+
+
+def _add_percentiles(job: Job, text: str) -> None:
+    if job.block is None:
+        return
+    phase, unit = job.block
+    for percentile, value in _PERCENTILE.findall(text):
+        latency = seconds(value, unit)
+        if latency is not None and float(percentile) <= 100:
+            job.directions[-1].percentiles.append((phase, unit, float(percentile), latency))
+
+
+def _samples(figures: tuple[str | None, ...]) -> dict[str, float | None]:
+    low, high, share, mean, stddev, samples = figures
+    values = {"min": number(low), "max": number(high), "mean": number(mean), "stddev": number(stddev)}
+    return {**values, "samples": number(samples), "share": ratio(share)}
+
+
+def _bandwidth(job: Job, match: re.Match[str], line: int) -> None:
+    unit, *figures = match.groups()
+    if job.directions:
+        job.directions[-1].bandwidth = unit, _samples(tuple(figures))
+    else:
+        job.leave_out("rates without a direction", line)
+
+
+def _iops(job: Job, match: re.Match[str], line: int) -> None:
+    if job.directions:
+        job.directions[-1].iops_samples = _samples(match.groups())
+    else:
+        job.leave_out("rates without a direction", line)
+
+
+def _shares(job: Job, match: re.Match[str], _: int) -> None:
+    for is_last, edge, share in _SHARE.findall(match[2]):
+        upper = seconds(edge, match[1])
+        if upper is None:
+            continue
+        lower = upper if is_last else (job.shares[-1][1] or 0.0 if job.shares else 0.0)
+        job.shares.append((lower, None if is_last else upper, float(share)))
+
+
+def _depths(job: Job, match: re.Match[str], _: int) -> None:
+    what = {"IO depths": "depth"}.get(match[1], match[1])
+    job.depths += [(what, sign + level, float(share)) for sign, level, share in _SHARE.findall(match[2])]
+
+
+def _cpu(job: Job, match: re.Match[str], _: int) -> None:
+    user, system, *counts = match.groups()
+    names = ("context_switches", "major_faults", "minor_faults")
+    job.cpu = {"user_ratio": ratio(user), "system_ratio": ratio(system)}
+    job.cpu |= {name: number(text) for name, text in zip(names, counts, strict=True)}
+
+
+def _issued(job: Job, match: re.Match[str], line: int) -> None:
+    for what, text in zip(("total", "short", "dropped"), match.groups(), strict=True):
+        counts = [integer(digits) for digits in re.findall(r"\d+", text or "")]
+        if None in counts:
+            job.leave_out("unreadable figures", line)
+        pairs = zip(("read", "write", "trim", "sync"), counts, strict=False)
+        job.issued[what] = {op: n for op, n in pairs if n is not None}
+
+
+def _errors(job: Job, match: re.Match[str], _: int) -> None:
+    job.n_errors = integer(match[1])
+    job.parameters["first_error"] = match[2]
+
+
+def _target(job: Job, match: re.Match[str], _: int) -> None:
+    names = ("latency_target", "latency_window", "latency_percentile", "latency_depth")
+    job.parameters |= dict(zip(names, match.groups(), strict=True))
+
+
+def _steady(job: Job, match: re.Match[str], _: int) -> None:
+    attained, rate, iops, job.parameters["steadystate_criterion"] = match.groups()
+    job.steady = attained, rate, iops
+
+
+def _description(job: Job, match: re.Match[str], _: int) -> None:
+    job.parameters["desc"] = match[1]
+
+
+def _lifetime(job: Job, _: re.Match[str], line: int) -> None:
+    job.leave_out("block lifetimes", line)
+
+
+_LINES: tuple[tuple[re.Pattern[str], Callable[[Job, re.Match[str], int], None]], ...] = (
+    (_LATENCY, _latency), (_PERCENTILES, _percentiles), (_SHARES, _shares), (_DEPTHS, _depths),
+    (NEW_RATES, _new_direction), (OLD_RATES, _old_direction), (_BANDWIDTH, _bandwidth), (_IOPS, _iops), (_CPU, _cpu),
+    (_ISSUED, _issued), (_TARGET, _target), (_SYNC, _sync), (_ERRORS, _errors), (_STEADY, _steady),
+    (_DESCRIPTION, _description), (_LIFETIME, _lifetime),
+)  # fmt: skip

@@ -1,0 +1,114 @@
+"""Which settings a job block ran with, and what they mean: block size and queue depth."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from pipeline.parse._fio_text_figures import block_sizes, integer
+from pipeline.parse._fio_text_job import Job
+from pipeline.parse._fio_text_result import Result
+from pipeline.parse._fio_text_split import Header
+
+# Engines that return from each I/O before they start the next, whatever iodepth says (FIO_SYNCIO in fio's engines).
+SYNCHRONOUS = frozenset(
+    "sync psync vsync pvsync pvsync2 mmap splice falloc ftruncate e4defrag net netsplice cpu cpuio exec http mtd dev-dax "
+    "libpmem libhdfs libzbc libcufile libhipfile libiscsi gfapi ime_psync ime_psyncv page_fault filecreate filestat "
+    "filedelete dircreate dirstat dirdelete".split()
+)
+_WRITES = ("write", "rw")  # as parts of rw=: randwrite, randrw, trimwrite
+
+
+def labels_of(jobs: list[Job]) -> list[str | None]:
+    """Names that tell the blocks apart: ``name#2`` of equal names; None for the sum of all clients."""
+    names = [None if job.is_total else job.name for job in jobs]
+    counts, seen = Counter(names), Counter[str | None]()
+    labels = []
+    for name in names:
+        seen[name] += 1
+        labels.append(f"{name}#{seen[name]}" if name is not None and counts[name] > 1 else name)
+    return labels
+
+
+def headers_of(job: Job, result: Result) -> list[Header]:
+    """The headers of the jobs that a block stands for; empty when it cannot be told."""
+    if job.is_total:
+        return result.headers
+    if job.members > 1:  # group_reporting: the name is that of the group's first job
+        alone = {(other.name, other.group) for other in result.jobs if other.members == 1}
+        return [h for h in result.headers if h.group == job.group and (h.name, h.group) not in alone]
+    named = [header for header in result.headers if header.name == job.name and header.group in (None, job.group)]
+    if len({tuple(header.settings.items()) for header in named}) <= 1:
+        return named[:1]
+    # Sections of one name: in their order, if each has one block.
+    blocks = [other for other in result.jobs if (other.name, other.group) == (job.name, job.group)]
+    index = next(i for i, other in enumerate(blocks) if other is job)
+    return [named[index]] if len(blocks) == len(named) and not any(h.is_repeated for h in named) else []
+
+
+def block_size(job: Job, op: str, result: Result) -> int | None:
+    """The size of an I/O of this kind, where it is one size in all jobs of the block."""
+    sizes = {_size_of(header, op) for header in _doing(headers_of(job, result), op)}
+    return sizes.pop() if len(sizes) == 1 else None
+
+
+def queue_depth(job: Job, op: str, result: Result) -> float | None:
+    """Configured I/Os outstanding of the block's workers together; of syncs, only a synchronous engine's are known."""
+    headers = headers_of(job, result)
+    if job.is_total:
+        workers = [_doing(headers_of(other, result), op) and other.members for other in result.jobs if not other.is_total]
+        depths = [queue_depth(other, op, result) for other in result.jobs if not other.is_total and _has(other, op)]
+        return sum(depth or 0 for depth in depths) if workers and depths and None not in depths else None
+    counts = _workers(headers, job.members)
+    depths = [_depth(header, op) for header in headers]
+    if counts is None:  # several sections with numjobs: fine if all are alike
+        is_alike = len(set(depths)) == 1 and len(_doing(headers, op)) == len(headers)
+        return depths[0] * job.members if is_alike and depths[0] is not None else None
+    doing = _doing(headers, op)
+    shares = [(depth, n) for header, depth, n in zip(headers, depths, counts, strict=True) if header in doing]
+    known = [depth * n for depth, n in shares if depth is not None]
+    return sum(known) if shares and len(known) == len(shares) else None
+
+
+def _has(job: Job, op: str) -> bool:
+    return any(direction.op == op for direction in job.directions)
+
+
+def _doing(headers: list[Header], op: str) -> list[Header]:
+    """The headers whose rw does ``op``; all where none says so, as in the reads of a verification."""
+    if op == "sync":
+        found = [h for h in headers if any(part in h.settings.get("rw", "") for part in _WRITES)]
+    else:
+        found = [h for h in headers if _does(h.settings.get("rw", ""), op)]
+    return found or headers
+
+
+def _does(mode: str, op: str) -> bool:
+    plain = mode.removeprefix("rand")
+    return op == "mixed" or op in plain or (plain == "rw" and op in ("read", "write"))
+
+
+def _workers(headers: list[Header], members: int) -> list[int] | None:
+    """How many of the block's workers each header stands for: one, or what is left for a single ``...``."""
+    if members == 1:
+        return [1] * len(headers) if len(headers) == 1 else None
+    n_repeated = sum(header.is_repeated for header in headers)
+    n_left = members - (len(headers) - n_repeated)
+    if n_repeated > 1 or not headers or (n_left != 0 if n_repeated == 0 else n_left < 1):
+        return None
+    return [n_left if header.is_repeated else 1 for header in headers]
+
+
+def _depth(header: Header, op: str) -> float | None:
+    is_synchronous = header.settings.get("ioengine", "").split(":")[-1] in SYNCHRONOUS
+    depth = integer(header.settings.get("iodepth"))
+    if is_synchronous:
+        return 1.0
+    return None if op == "sync" or not depth else float(depth)
+
+
+def _size_of(header: Header, op: str) -> int | None:
+    sizes = block_sizes(header.settings.get("bs", ""))
+    index = ("read", "write", "trim").index(op) if op in ("read", "write", "trim") else None
+    if index is not None:
+        return sizes[index] if index < len(sizes) else None
+    return sizes[0] if op == "mixed" and sizes and len(set(sizes[:2])) == 1 else None

@@ -1,0 +1,242 @@
+"""Linearity: verdicts on synthetic data with known answers, NIST's worked lack-of-fit test, and invariances."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from pipeline.analyse.linearity import linearity, x_rating
+from pipeline.errors import AnalysisError
+
+
+def runs(points: dict[float, list[float]]) -> pd.DataFrame:
+    """One row a run of {n_devices: [ops_per_s, …]}."""
+    rows = [(n_devices, rate) for n_devices, rates in points.items() for rate in rates]
+    return pd.DataFrame(rows, columns=["n_devices", "ops_per_s"])
+
+
+def scattered(points: dict[float, float], spread: float) -> pd.DataFrame:
+    """Three runs a point: the value, and the value ± ``spread`` of it, whose relative deviation is ``spread``."""
+    return runs({n: [rate * (1 - spread), rate, rate * (1 + spread)] for n, rate in points.items()})
+
+
+LINE = {1: 1000.0, 2: 2000.0, 4: 4000.0, 8: 8000.0}
+BENT = {1: 1000.0, 2: 1500.0, 3: 1600.0, 4: 1440.0}
+
+
+@pytest.mark.parametrize(
+    ("frame", "outcome", "words"),
+    [
+        (
+            runs({1: [192e3], 2: [354e3], 4: [708e3]}),
+            "too few points",
+            "n = 3 at 3 distinct n_devices leaves 1 degree of",
+        ),
+        (runs({1: [192e3], 2: [354e3], 4: [708e3]}), "too few points", "the slope's 95 % interval is ± 27 %; need ≥ 4"),
+        (runs({1: [1], 2: [2]}), "too few points", "leaves 0 degrees of freedom; the slope has no interval"),
+        (runs({1: [1], 2: [2], 3: [3], 4: [4]}), "too few points", "leaves 2 degrees of freedom"),
+        (scattered({1: 1000, 2: 2000, 4: 4000}, 0.001), "too few points", "n = 9 at 3 distinct n_devices"),
+        (runs({n: [n * 500.0] for n in range(1, 6)}), "linear", "linear within 0 %"),
+        (
+            runs({1: [1000], 2: [1960], 3: [2940], 4: [4080], 5: [5000]}),
+            "linear",
+            "linear within 2 %: every efficiency",
+        ),
+        (runs({1: [1000], 2: [1960], 3: [2940], 4: [4080], 5: [5000]}), "linear", "between 98 and 102 % (intervals"),
+        (scattered(LINE, 0.005), "linear", "linear within 1.2 %"),  # exp(2.776 · 0.005 · √(2/3)) = 1.0114
+        (scattered(LINE, 0.02), "linear", "linear within 4.7 %"),
+        (scattered(LINE, 0.03), "undecided", "across the edge of 100 ± 5 %; more repeats would decide"),
+        (scattered(BENT, 0.01), "not linear", "efficiency at n_devices = 4 is 36 % (35.2 … 36.8 %), outside 100 ± 5 %"),
+        (
+            runs({n: [rate] for n, rate in {**BENT, 5: 5000}.items()}),
+            "not linear",
+            "efficiency at n_devices = 4 is 36 %,",
+        ),
+        (scattered({1: 100, 2: 260, 3: 300, 4: 400}, 0.01), "not linear", "efficiency at n_devices = 2 is 130 %"),
+    ],
+)
+def test_verdicts(frame: pd.DataFrame, outcome: str, words: str) -> None:
+    result = linearity(frame)
+    assert result.outcome == outcome
+    assert words in result.verdict
+    assert result.verdict in result.sentence()
+    assert "\n" not in result.sentence()
+
+
+def test_both_lines_and_their_frame() -> None:
+    result = linearity(runs({1: [192e3], 2: [354e3], 4: [708e3]}))
+    assert result.with_constant.slope == pytest.approx(172714.2857142857)
+    assert result.through_origin.slope == pytest.approx(177714.2857142857)
+    frame = result.to_frame()
+    assert list(frame["fit"]) == ["with constant", "with constant", "through origin"]
+    assert list(frame["name"]) == ["intercept", "x", "x"]
+    assert [warning for warning in result.warnings if warning.startswith("with constant: n = 3: one degree of freedom")]
+    assert result.sentence().count("degree") == 2  # once in the verdict, once in its "need ≥ 3"
+    assert "R² 0.99954 (centred)" in result.sentence()
+
+
+def test_efficiency_is_relative_to_the_mean_at_the_smallest_x() -> None:
+    result = linearity(runs({4: [380, 420], 2: [190, 210], 8: [600, 600], 6: [0, 0]}))
+    table = result.efficiency
+    assert list(table.columns) == [
+        "n_devices", "n_runs", "ops_per_s", "stddev", "efficiency", "interval_low", "interval_high",
+    ]  # fmt: skip
+    assert list(table["n_devices"]) == [2, 4, 6, 8]
+    assert list(table["n_runs"]) == [2, 2, 2, 2]
+    assert list(table["ops_per_s"]) == [200, 400, 0, 600]
+    assert list(table["stddev"]) == pytest.approx([math.sqrt(200), math.sqrt(800), 0, 0])
+    assert list(table["efficiency"]) == pytest.approx([1, 1, 0, 0.75])
+    # ln-interval: relative variances of the means 0.0025 each, df 2, t(2) = 4.302652729911275
+    reach = math.exp(4.302652729911275 * math.sqrt(0.005))
+    assert (table["interval_low"][1], table["interval_high"][1]) == pytest.approx((1 / reach, reach))
+    # only the first mean scatters: df 1, t(1) = 12.706204736174707
+    assert table["interval_high"][3] == pytest.approx(0.75 * math.exp(12.706204736174707 * 0.05))
+    assert table.loc[[0, 2], ["interval_low", "interval_high"]].isna().all(axis=None)
+    assert "efficiency is relative to n_devices = 2, not to 1" in result.warnings
+    assert [warning for warning in result.warnings if "without an interval at n_devices = 6" in warning]
+
+
+def test_single_and_identical_runs_have_no_intervals() -> None:
+    for frame in (runs({n: [n * 10.0] for n in range(1, 6)}), runs({n: [n * 0.1] * 3 for n in range(1, 6)})):
+        result = linearity(frame)
+        assert result.efficiency["interval_low"].isna().all()
+        assert result.lack_of_fit is None
+        assert [text for text in result.warnings if "n_devices = 2, 3, 4, 5: need ≥ 2 runs that differ" in text]
+
+
+def test_intervals_cover_the_truth() -> None:
+    source = np.random.default_rng(20)
+    is_covered = []
+    for _ in range(400):
+        rates = {n: list(n * 100 * 0.97 ** (n > 1) * (1 + 0.02 * source.normal(size=3))) for n in (1, 2)}
+        row = linearity(runs(rates)).efficiency.iloc[1]
+        is_covered.append(row["interval_low"] <= 0.97 <= row["interval_high"])
+    assert 0.93 <= np.mean(is_covered) <= 0.995  # 0.965 in 40 000 simulations
+
+
+def test_lack_of_fit_as_in_the_handbook() -> None:
+    """NIST/SEMATECH e-Handbook 4.6.1.5: a straight line through the load cell data (Pontius)."""
+    content = yaml.safe_load((Path(__file__).parent / "nist" / "pontius.yaml").read_text())
+    table = np.loadtxt(io.StringIO(content["data"]))
+    result = linearity(pd.DataFrame({"load": table[:, 1], "deflection": table[:, 0]}), x="load", y="deflection")
+    fit, test = result.with_constant, result.lack_of_fit
+    assert (fit.intercept, fit.intercept_standard_error) == pytest.approx((0.614969e-2, 0.7132e-3), rel=1e-4)
+    assert (fit.slope, fit.slope_standard_error) == pytest.approx((0.722103e-6, 0.3969e-9), rel=1e-4)
+    assert (fit.s_y, fit.df) == (pytest.approx(0.0021712694, rel=1e-5), 38)  # printed from single precision
+    assert test is not None
+    assert (test.f_statistic, test.df_lack, test.df_pure) == (pytest.approx(214.7464, rel=1e-5), 18, 20)
+    assert test.ss_lack + test.ss_pure == pytest.approx(fit.ss_resid, rel=1e-10)
+    assert test.p_value < 1e-10
+    assert result.outcome == "linear"  # a bend of 3.6 %, which the test finds and the tolerance allows
+    assert [warning for warning in result.warnings if "lack of fit: F 214.747 on 18 and 20" in warning]
+
+
+def test_no_lack_of_fit_where_the_means_are_on_the_line() -> None:
+    test = linearity(scattered(LINE, 0.01)).lack_of_fit
+    assert test is not None
+    assert (test.f_statistic, test.p_value) == (pytest.approx(0, abs=1e-9), pytest.approx(1))
+
+
+def test_the_offered_load_explains_a_straight_line() -> None:
+    frame = scattered(LINE, 0.0)
+    frame["offered_ops_per_s"] = frame["ops_per_s"] * 1.002
+    result = linearity(frame, offered="offered_ops_per_s")
+    assert result.outcome == "offered load"
+    assert "all 12 runs achieved what was offered (within 0.2 %)" in result.verdict
+    assert "says nothing about the devices' limit" in result.verdict
+    assert linearity(frame).outcome == "linear"
+
+
+def test_the_offered_load_is_said_even_of_few_points() -> None:
+    frame = runs({1: [3000], 2: [6000]}).assign(offered=[3000, 6000])
+    assert linearity(frame, offered="offered").outcome == "offered load"
+
+
+@pytest.mark.parametrize(
+    ("last", "words"),
+    [(9000, "9 of 12 runs achieved the offered rate within 1 %"), (None, "3 of 12 runs have no offered")],
+)
+def test_an_offered_load_that_was_not_always_achieved(last: float | None, words: str) -> None:
+    frame = scattered(LINE, 0.0)
+    frame["offered"] = frame["ops_per_s"].where(frame["n_devices"] < 8, last)
+    result = linearity(frame, offered="offered")
+    assert result.outcome == "linear"
+    assert [warning for warning in result.warnings if words in warning]
+
+
+def test_rows_without_a_figure_are_left_out_and_counted() -> None:
+    frame = scattered(LINE, 0.005).astype({"n_devices": "Int64", "ops_per_s": "Float64"})
+    gaps = pd.concat([frame, frame.iloc[:2].assign(ops_per_s=pd.NA), frame.iloc[:1].assign(n_devices=pd.NA)])
+    result = linearity(gaps)
+    assert result.verdict == linearity(frame).verdict
+    assert "3 of 15 rows lack n_devices or ops_per_s and are left out" in result.warnings
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (runs({1: [1.0]}), {"y": "iops"}, "expected the columns iops, found n_devices, ops_per_s"),
+        (runs({1: [1.0], 2: [2.0]}), {"offered": "asked"}, "expected the columns asked"),
+        (runs({1: [1.0], 2: [2.0]}), {"tolerance": 5}, "such as 0.05, found 5"),
+        (runs({1: [1.0], 2: [2.0]}), {"confidence": 95}, "such as 0.95, found 95"),
+        (runs({0: [1.0], 2: [2.0]}), {}, "needs n_devices > 0"),
+        (runs({1: [1.0], 2: [-2.0]}), {}, "ops_per_s ≥ 0, found down to 1 and -2"),
+        (runs({1: [math.inf], 2: [2.0]}), {}, "holds infinity"),
+        (runs({1: [0.0], 2: [2.0]}), {}, "expected runs with ops_per_s > 0 at the smallest n_devices"),
+        (runs({}), {}, "expected runs with"),
+        (runs({1: [math.nan], 2: [math.nan]}), {}, "expected runs with"),
+        (runs({1: [1.0]}), {}, "1 points cannot give 2 parameters"),
+        (pd.DataFrame({"n_devices": ["a", "b"], "ops_per_s": [1, 2]}), {}, "must be numbers"),
+    ],
+)
+def test_what_cannot_be_judged_says_what_to_do(frame: pd.DataFrame, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(AnalysisError, match=message):
+        linearity(frame, **options)
+
+
+def test_all_runs_at_one_x_are_too_few_points() -> None:
+    result = linearity(runs({2: [10, 11, 12, 13, 14]}))
+    assert result.outcome == "too few points"
+    assert "1 distinct n_devices" in result.verdict
+
+
+@pytest.mark.parametrize(
+    ("ops_per_s", "n_devices", "rating"), [(3000, 1, 1), (192000, 1, 64), (708000, 4, 59), (0, 2, 0)]
+)
+def test_x_rating(ops_per_s: float, n_devices: int, rating: float) -> None:
+    assert x_rating(ops_per_s, n_devices) == rating
+
+
+@pytest.mark.parametrize("n_devices", [0, -1, math.nan])
+def test_x_rating_needs_a_device(n_devices: float) -> None:
+    with pytest.raises(AnalysisError, match="at least one device"):
+        x_rating(3000, n_devices)
+
+
+rates = st.lists(st.integers(900, 1100), min_size=1, max_size=4)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(rates, min_size=4, max_size=6), st.integers(-6, 6), st.randoms(use_true_random=False))
+def test_units_and_order_change_nothing(points: list[list[int]], power: int, shuffle: Any) -> None:
+    frame = runs({n: [float(n * rate) for rate in values] for n, values in enumerate(points, start=1)})
+    order = list(range(len(frame)))
+    shuffle.shuffle(order)
+    one = linearity(frame)
+    other = linearity(frame.iloc[order].assign(ops_per_s=lambda rows: rows["ops_per_s"] * 2.0**power))
+    assert other.outcome == one.outcome
+    for column in ("efficiency", "interval_low", "interval_high"):
+        assert list(other.efficiency[column]) == pytest.approx(list(one.efficiency[column]), rel=1e-9, nan_ok=True)
+    assert one.efficiency["efficiency"].iloc[0] == 1
+    inside = one.efficiency.dropna()
+    assert (inside["interval_low"] <= inside["efficiency"]).all()
+    assert (inside["efficiency"] <= inside["interval_high"]).all()

@@ -1,0 +1,154 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+
+from pipeline import batch
+from pipeline.__main__ import main
+from pipeline.campaign import MANIFEST, Manifest, RawFile, load_index
+from pipeline.errors import SpecError
+from pipeline.importing import import_folder
+
+PUBLISHED = Path(__file__).parent / "parse" / "published" / "ranges_and_bounds" / "table.yaml"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    (tmp_path / "data/campaigns").mkdir(parents=True)
+    (tmp_path / "data/campaigns/index.yaml").write_text("campaigns: {}\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def logs(tmp_path):
+    folder = tmp_path / "my logs"
+    (folder / "sub; rm -rf $(HOME)").mkdir(parents=True)
+    shutil.copy(PUBLISHED, folder / "a b.yaml")
+    shutil.copy(PUBLISHED, folder / "sub; rm -rf $(HOME)" / "a b.yaml")
+    (folder / "notes.txt").write_text("what I did\n")
+    (folder / "link.yaml").symlink_to(PUBLISHED)
+    return folder
+
+
+def tree(folder):
+    return {path.relative_to(folder): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_import_copies_logs_with_manifests_and_lists_the_campaign(project, logs, capsys):
+    assert import_folder(logs, "my-disks", "db1", project) == 0
+    raw = project / "data/raw/my-disks"
+    assert sorted(path.name for path in raw.iterdir()) == [
+        "db1-file-notes-r1",
+        "db1-published-a-b-r1",
+        "db1-published-sub-rm-rf-HOME-a-b-r1",
+    ]
+    manifest = Manifest.load(raw / "db1-published-a-b-r1" / MANIFEST)
+    assert manifest.tool == "published"
+    assert manifest.files == (RawFile.of(raw / "db1-published-a-b-r1" / "a-b.yaml", "a b.yaml"),)
+    assert load_index(project) == ["my-disks"]
+    assert yaml.safe_load((project / "data/campaigns/my-disks.yaml").read_text())["host"] == "db1"
+    assert "next: dvc repro" in capsys.readouterr().out
+
+
+def test_import_twice_changes_nothing(project, logs):
+    import_folder(logs, "my-disks", "db1", project)
+    before = tree(project / "data")
+    import_folder(logs, "my-disks", "db1", project)
+    assert tree(project / "data") == before
+
+
+def test_a_new_content_under_an_old_name_is_the_next_repeat(project, logs):
+    import_folder(logs, "my-disks", "db1", project)
+    before = tree(project / "data/raw")
+    log = logs / "a b.yaml"
+    log.write_text(log.read_text() + "# grown\n")
+    import_folder(logs, "my-disks", "db1", project)
+    after = tree(project / "data/raw")
+    assert before.items() <= after.items()
+    assert (project / "data/raw/my-disks/db1-published-a-b-r2/a-b.yaml").is_file()
+
+
+@pytest.mark.parametrize("slug", ["../x", "a/b", "", "X", "a b", "a;b", "a\nb", "2022", "ä", "-a"])
+def test_campaign_names_that_are_no_safe_folder_are_refused(project, logs, slug):
+    with pytest.raises(SpecError, match="campaign: expected a name"):
+        import_folder(logs, slug, "db1", project)
+    assert not (project / "data/raw").exists()
+
+
+@pytest.mark.parametrize("host", ["../x", "a/b", "", "$(id)", "-a", "a b"])
+def test_host_names_that_are_no_safe_folder_are_refused(project, logs, host):
+    with pytest.raises(SpecError, match="host: expected a name"):
+        import_folder(logs, "my-disks", host, project)
+
+
+def test_a_folder_without_logs_is_refused_and_leaves_nothing(project, tmp_path):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "x.bin").write_bytes(b"\x00\x01")
+    for folder in ("empty", "absent"):
+        with pytest.raises(SpecError, match="expected"):
+            import_folder(tmp_path / folder, "my-disks", "db1", project)
+    assert load_index(project) == []
+    assert not (project / "data/raw").exists()
+
+
+def test_parse_campaign_names_files_states_and_changed_bytes(project, logs, capsys):
+    import_folder(logs, "my-disks", "db1", project)
+    raw = project / "data/raw/my-disks"
+    (raw / "db1-published-a-b-r1" / "a-b.yaml").write_text("published: x\nexhibits: 3\n")
+    assert batch.parse_campaign("my-disks", project) == 0
+    from pipeline.tidy import load
+
+    tables = load("my-disks", project)
+    states = dict(zip(tables.files["path"], tables.files["status"], strict=True))
+    assert states == {
+        "db1-file-notes-r1/notes.txt": "not_read",
+        "db1-published-a-b-r1/a-b.yaml": "changed",
+        "db1-published-sub-rm-rf-HOME-a-b-r1/a-b.yaml": "read",
+    }
+    assert sorted(tables.warnings["code"]) == ["changed_file", "not_readable"]
+    assert set(tables.runs["campaign"]) == {"my-disks"}
+    assert "failed: data/raw/my-disks/db1-published-a-b-r1/a-b.yaml: expected exhibits" in capsys.readouterr().err
+
+
+def test_a_lost_file_is_warned_of(project, logs):
+    import_folder(logs, "my-disks", "db1", project)
+    (project / "data/raw/my-disks/db1-file-notes-r1/notes.txt").unlink()
+    batch.parse_campaign("my-disks", project)
+    from pipeline.tidy import load
+
+    assert list(load("my-disks", project).warnings["code"]) == ["lost_file"]
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"format": 2, "files": []}', '{"format": 1, "files": [], "run_id": "../x"}']
+)
+def test_a_broken_manifest_names_itself(tmp_path, content):
+    path = tmp_path / MANIFEST
+    path.write_text(content)
+    with pytest.raises(SpecError, match=MANIFEST):
+        Manifest.load(path)
+
+
+def test_run_id_of_a_manifest_must_be_a_name(tmp_path):
+    Manifest("ok-r1", "c", "h", "fio").save(tmp_path)
+    content = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps({**content, "run_id": "../../x"}))
+    with pytest.raises(SpecError, match="run_id"):
+        Manifest.load(tmp_path / MANIFEST)
+
+
+def test_command_line_parses_and_reports_failures(logs, tmp_path, capsys):
+    bad = tmp_path / "bad.yaml"
+    bad.write_text("published: x\nexhibits: 3\n")
+    assert main(["parse", str(logs), "--out", str(tmp_path / "ok")]) == 0
+    assert (tmp_path / "ok/published.parquet").is_file()
+    assert main(["parse", str(logs), str(bad), "--out", str(tmp_path / "some")]) == 1
+    assert (tmp_path / "some/published.parquet").is_file()
+    assert f"failed: {bad}: expected exhibits" in capsys.readouterr().err
+    assert main(["parse", str(tmp_path / "absent"), "--out", str(tmp_path / "none")]) == 1
+    assert not (tmp_path / "none").exists()
+    assert main(["parse", str(bad), "--out", str(tmp_path / "none"), "--tool", "fyo"]) == 1
+    assert "--tool: expected one of fio" in capsys.readouterr().err

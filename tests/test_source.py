@@ -1,0 +1,60 @@
+import gzip
+import hashlib
+import lzma
+
+import pytest
+import zstandard
+
+from pipeline.parse._source import Source
+
+TEXT = "fio-3.33\nlat (µs): 1\n"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        TEXT.encode(),
+        TEXT.encode("utf-8-sig"),
+        TEXT.encode("utf-16"),
+        TEXT.encode("utf-16-le"),
+        b"\xfe\xff" + TEXT.encode("utf-16-be"),
+        TEXT.replace("\n", "\r\n").encode(),
+        TEXT.replace("\n", "\r").encode(),
+        TEXT.encode("latin-1"),
+        gzip.compress(TEXT.encode()),
+        lzma.compress(TEXT.encode()),
+        zstandard.compress(TEXT.encode()),
+        zstandard.compress(TEXT[:8].encode()) + zstandard.compress(TEXT[8:].encode()),
+    ],
+    ids=["utf-8", "bom", "utf-16", "utf-16-le-no-bom", "utf-16-be", "crlf", "cr", "latin-1", "gz", "xz", "zst", "zst2"],
+)
+def test_reads_any_encoding_and_compression(data):
+    source = Source("log", data)
+    assert source.text == TEXT
+    assert source.head == TEXT
+    assert source.damage is None
+    assert source.sha256 == hashlib.sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize("compress", [gzip.compress, lzma.compress, zstandard.compress])
+def test_damaged_compression_keeps_what_came_before(compress):
+    lines = "".join(f"{i},{i * 7919 % 10007},0,4096\n" for i in range(200_000)).encode()
+    data = compress(lines)
+    source = Source("log.gz", data[: len(data) * 3 // 4])
+    assert lines.startswith(source.data)
+    assert len(source.data) > 1000
+    # zstd cannot tell a cut between two blocks from the end of a frame by an exception.
+    assert source.damage is not None or compress is zstandard.compress
+
+
+@pytest.mark.parametrize(
+    ("path", "stem"),
+    [("a/fio.json", "fio"), ("a/fio.json.zst", "fio"), ("x.v2.log.gz", "x.v2"), ("log", "log"), (".zst", "")],
+)
+def test_stem(path, stem):
+    assert Source(path, b"").stem == stem
+
+
+def test_error_is_one_printable_line():
+    error = Source("a.log", b"").error(3, "a header", "\x1b[2Jevil\nsecond line")
+    assert str(error) == "a.log:3: expected a header, found �[2Jevil"
