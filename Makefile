@@ -15,7 +15,7 @@ repro: .venv/.installed  ## raw logs → tidy tables → notebooks → site, wha
 	@echo "The site is at $(CURDIR)/data/site/index.html"
 
 test: .venv/.tested  ## the tests
-	$(RUN) pytest -n auto tests --ignore tests/oracle
+	$(RUN) pytest -n auto --dist loadgroup tests --ignore tests/oracle
 
 oracle: .venv/.tested  ## hold the readers against other people's expected results, where the samples are
 	$(RUN) pytest -n auto tests/oracle

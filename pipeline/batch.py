@@ -42,7 +42,7 @@ def parse_campaign(slug: str, root: Path) -> int:
         raise (reading.failed + reading.unknown)[0]
     tables = reading.tables()
     tables.runs["campaign"] = tables.runs["campaign"].fillna(slug)
-    files = _files(raw, tables, reading.failed)
+    files = _files(raw, reading)
     warnings = [tables.warnings, _failure_rows(reading.failed), _hash_rows(raw, files)]
     warnings = [frame for frame in warnings if len(frame)]
     frames = {**tables, "files": files}
@@ -54,10 +54,10 @@ def parse_campaign(slug: str, root: Path) -> int:
     return 0
 
 
-def _files(raw: Path, tables: Tables, failed: list[ParseError]) -> pd.DataFrame:
+def _files(raw: Path, reading: Reading) -> pd.DataFrame:
     """The table ``files``: every raw file with its hash and what became of it."""
-    tool_of = dict(zip(tables.runs["source_path"], tables.runs["tool"], strict=True))
-    failures = {error.path for error in failed}
+    tool_of = reading.tool_of
+    failures = {error.path for error in reading.failed}
     rows: list[dict[str, Any]] = []
     for path in sorted(path for path in raw.rglob("*") if path.is_file() and path.name != MANIFEST):
         found = RawFile.of(path)

@@ -21,9 +21,13 @@ from pipeline.tools import find_reader, load_reader, readers_of
 
 @dataclass
 class Reading:
-    """What came of reading some paths: the reports, and the files that were not read, each with the reason."""
+    """What came of reading some paths: the reports, and the files that were not read, each with the reason.
+
+    ``tool_of`` has the tool of every file that was read, also of those whose rows became part of another's report.
+    """
 
     reports: list[Report] = field(default_factory=list)
+    tool_of: dict[str, str] = field(default_factory=dict)
     failed: list[ParseError] = field(default_factory=list)
     unknown: list[ParseError] = field(default_factory=list)
 
@@ -56,6 +60,8 @@ def read_paths(paths: list[Path], tool: str | None = None) -> Reading:
             _read_into(reading, file, tool, manifest, is_named=False)
         if len(reading.reports) + len(reading.failed) + len(reading.unknown) == before:
             reading.failed.append(ParseError(str(path), None, "files to read", "an empty folder"))
+    reading.tool_of = {report.source.path: report.tool for report in reading.reports}
+    reading.reports = _join_supplements(reading.reports)
     _number_equal_runs(reading.reports)
     return reading
 
@@ -105,6 +111,22 @@ def _walk(folder: Path) -> Iterator[tuple[Path, Manifest | None]]:
         for file in sorted(directory.iterdir()):
             if file.is_file() and file.name != MANIFEST:
                 yield file, manifest
+
+
+def _join_supplements(reports: list[Report]) -> list[Report]:
+    """Let logs beside a tool's report become part of it; those that stand alone are incomplete."""
+    whole = {(report.run["run_id"], report.tool): report for report in reports if report.alone is None}
+    kept = []
+    for report in reports:
+        home = whole.get((report.run["run_id"], report.tool)) if report.run.get("campaign") else None
+        if report.alone is None:
+            kept.append(report)
+        elif home is not None:
+            home.take_in(report)
+        else:
+            report.incomplete(*report.alone)
+            kept.append(report)
+    return kept
 
 
 def _number_equal_runs(reports: list[Report]) -> None:

@@ -43,7 +43,7 @@ class Breakdown:
     @property
     def total(self) -> UFloat:
         """Sum of the layers in seconds."""
-        return sum((level.latency for level in self.layers), ufloat(0, 0))
+        return sum(level.latency for level in self.layers)
 
     @property
     def residual(self) -> UFloat:
@@ -93,7 +93,7 @@ def nested(levels: Sequence[Level], elapsed: UFloat) -> Breakdown:
     """
     if len(levels) < 2:
         raise AnalysisError(f"a breakdown needs at least two nested means, found {len(levels)}")
-    inner = [level.latency for level in levels[1:]] + [ufloat(0, 0)]
+    inner = [level.latency for level in levels[1:]] + [0.0]
     layers = tuple(
         Level(level.layer, level.latency - inside, level.source)
         for level, inside in zip(levels, inner, strict=True)

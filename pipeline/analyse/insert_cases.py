@@ -14,6 +14,7 @@ from pipeline.errors import AnalysisError
 
 Frames = Mapping[str, pd.DataFrame]
 DISKSPD_RESOLUTION_S = 1e-6  # prints milliseconds with three decimals
+WAL_RESOLUTION_S = 1e-6  # pg_stat_wal prints milliseconds with three decimals
 IOSTAT_RESOLUTION_S = 1e-5  # prints milliseconds with two
 
 
@@ -83,7 +84,8 @@ def postgres_case(tables: Frames, first_samples: int, last_samples: int) -> Case
         "device_writes_per_insert": float(device["writes_per_s"].mean()) / tps,
         "device_flushes_per_insert": float(device["flushes_per_s"].mean()) / tps,
     }  # fmt: skip
-    return Case(levels, ufloat(1 / tps, 0, tag="elapsed"), figures)
+    # The count may be off by one transaction at either end.
+    return Case(levels, ufloat(1 / tps, 1 / tps / n_inserts, tag="elapsed"), figures)
 
 
 def same_write_by_fio(tables: Frames, postgres: Case) -> pd.DataFrame:
@@ -119,6 +121,7 @@ def _mean(tables: Frames, tool: str, op: str, resolution_s: float) -> UFloat:
 
 
 def _wal(tables: Frames, op: str, n_inserts: float) -> UFloat:
-    """Time an insert in a WAL operation; the server's counters hold no spread, so that none can be stated."""
+    """Time an insert in a WAL operation; the counters hold no spread, so that only their resolution can be stated."""
     row = _operation(tables, "pg_stat_wal", op)
-    return ufloat(float(row["latency_mean_s"]) * float(row["n_ops"]) / n_inserts, 0, tag=op)
+    time_s = float(row["latency_mean_s"]) * float(row["n_ops"])
+    return ufloat(time_s / n_inserts, WAL_RESOLUTION_S / math.sqrt(12) / n_inserts, tag=op)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,14 @@ class Linearity:
 
         frames = {"with constant": self.with_constant.to_frame(), "through origin": self.through_origin.to_frame()}
         return pd.concat(frames, names=["fit"]).reset_index("fit").reset_index(drop=True)
+
+    def numbers(self) -> dict[str, Any]:
+        """The line with a constant, figure by figure; then the one through the origin, efficiencies and verdict."""
+        return {
+            **self.with_constant.numbers(), "through_origin": self.through_origin.numbers(),
+            "efficiency": self.efficiency, "lack_of_fit": self.lack_of_fit, "outcome": self.outcome,
+            "verdict": self.verdict, "tolerance": self.tolerance, "warnings": self.warnings,
+        }  # fmt: skip
 
     def sentence(self) -> str:
         """The verdict in one sentence, with the figures of the line behind it."""
@@ -264,8 +272,9 @@ def _too_few(distinct: int, fit: Linest, x: str) -> str:
         half = (fit.slope_interval[1] - fit.slope_interval[0]) / 2 / abs(fit.slope) * 100
         interval = f"the slope's {fit.confidence * 100:g} % interval is ± {half:.{0 if half >= 10 else 1}f} %"
     return (
-        f"too few points: n = {fit.n} at {distinct} distinct {x} leaves {_freedom(fit)}; {interval}; "
-        f"need ≥ {MIN_DISTINCT} distinct {x} and ≥ {MIN_DF} degrees of freedom"
+        f"too few points: n = {fit.n} over {distinct} distinct numbers of {_noun(x)} leaves {_freedom(fit)}; "
+        f"{interval}; "
+        f"need ≥ {MIN_DISTINCT} distinct numbers and ≥ {MIN_DF} degrees of freedom"
     )
 
 
@@ -278,7 +287,7 @@ def _point(efficiency: pd.DataFrame, number: int, x: str) -> str:
     interval = ""
     if not math.isnan(row["interval_low"]):
         interval = f" ({_percent(row['interval_low'])} … {_percent(row['interval_high'])} %)"
-    return f"efficiency at {x} = {row[x]:g} is {_percent(row['efficiency'])} %{interval}"
+    return f"efficiency at {row[x]:g} {_noun(x)} is {_percent(row['efficiency'])} %{interval}"
 
 
 def _against_offered(ys: Floats, asked: Floats, offered: str) -> tuple[bool, list[str]]:
@@ -301,6 +310,11 @@ def _offered_verdict(ys: Floats, asked: Floats) -> str:
         f"the offered load, not the devices, set the rate: all {len(ys)} runs achieved what was offered "
         f"(within {worst * 100:.2g} %), so the line says nothing about the devices' limit"
     )
+
+
+def _noun(x: str) -> str:
+    """What a column counts: n_devices counts devices."""
+    return x.removeprefix("n_")
 
 
 def _percent(ratio: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -103,6 +103,14 @@ class Linest:
             "p": p_values,
         }
         return pd.DataFrame({"name": names, **{key: np.array(column, dtype=float) for key, column in numbers.items()}})
+
+    def numbers(self) -> dict[str, Any]:
+        """Every figure by name; of a single predictor also ``slope`` and its standard error and interval."""
+        figures = {field.name: getattr(self, field.name) for field in fields(self)}
+        if len(self.coefficients) == 1:
+            slope = {"slope": self.slope, "slope_standard_error": self.slope_standard_error}
+            figures = {**slope, "slope_interval": self.slope_interval, **figures}
+        return figures
 
     def sentence(self) -> str:
         """The fit in one sentence, with n, the degrees of freedom and the kind of R²."""

@@ -21,9 +21,9 @@ COLUMNS = ["campaign", "host", "run_id", "tool", "group", "point", "ops_per_s", 
            "queue_depth_low", "queue_depth_high", "queue_depth_configured", "ratio", "verdict", "cause",
            "is_complete"]  # fmt: skip
 # Settings by which a tool holds back its own rate, by the names that the tools give them.
-RATE_LIMITS = ("rate_iops", "rate", "rate_process", "rate_cycle", "throughput", "rate limit")
+RATE_LIMIT = r"(?:.*/)?(?:rate|rate_iops|rate limit|target rate|throughput rate-limited.*)"
+THINK_TIME = r"(?:.*/)?think ?time"
 SUBMIT_BOUND = 0.5  # share of a worker's time in submission from which it is what holds N down
-THINK_TIMES = ("thinktime", "think time")
 
 
 @dataclass(frozen=True)
@@ -171,18 +171,22 @@ class _Causes:
 
     def __init__(self, tables: Mapping[str, pd.DataFrame]) -> None:
         settings = tables["parameters"]
-        is_set = settings["value"].notna() & ~settings["value"].isin(["0", "0,0", "0,0,0", "0ms", "False", ""])
+        value = settings["value"].fillna("")
+        is_set = ~value.str.fullmatch(r"|[0,]+(?:ms|us|s)?|False|false")
         names = settings["name"].str.lower()
-        self.limited = self._runs(settings[is_set & names.isin(RATE_LIMITS)])
-        self.thinking = self._runs(settings[is_set & names.isin(THINK_TIMES)])
+        self.limited = self._runs(settings[is_set & names.str.fullmatch(RATE_LIMIT)])
+        self.thinking = self._runs(settings[is_set & names.str.fullmatch(THINK_TIME)])
         warnings = tables["warnings"]
         self.circular = self._runs(warnings[warnings["code"] == "latency_from_rate"])
+        operations = tables["operations"]
+        workers = operations.loc[operations["scope"] == "job", [*KEYS, "job", "target"]].drop_duplicates()
+        self.n_workers = workers.groupby(KEYS).size().to_dict()
         summary = tables["latency_summary"]
         submitting = summary[summary["phase"] == "submission"]
-        merged = submitting.merge(tables["operations"], on=[*KEYS, "job", "target", "op", "scope"], how="inner")
+        merged = submitting.merge(operations, on=[*KEYS, "job", "target", "op", "scope"], how="inner")
         merged["busy"] = merged["ops_per_s"] * merged["mean_s"]
-        workers = merged.groupby([*KEYS, "job", "target"], dropna=False)["busy"].sum().groupby(KEYS).max()
-        self.submission_busy = workers.to_dict()
+        by_worker = merged.groupby([*KEYS, "job", "target"], dropna=False)["busy"].sum()
+        self.submission_busy = by_worker.groupby(KEYS).max().to_dict()
 
     @staticmethod
     def _runs(frame: pd.DataFrame) -> set[tuple[str, str]]:
@@ -196,7 +200,7 @@ class _Causes:
         if not pd.isna(row["ratio"]):
             if abs(row["ratio"] - 1) <= tolerance:
                 return "agrees", ""
-            return "differs", self._cause(key, row)
+            return "differs", self._cause(key, row, tolerance)
         if not pd.isna(row["queue_depth"]):
             return "no depth", "no depth configured"
         if pd.isna(row["queue_depth_low"]):
@@ -204,14 +208,22 @@ class _Causes:
         high = "∞" if pd.isna(row["queue_depth_high"]) else f"{row['queue_depth_high']:.3g}"
         return "bounds", f"coarse bins: N lies between {row['queue_depth_low']:.3g} and {high}"
 
-    def _cause(self, key: tuple[str, str], row: Mapping[str, Any]) -> str:
+    def _cause(self, key: tuple[str, str], row: Mapping[str, Any], tolerance: float) -> str:
+        """The first that applies: what the report states, then what N itself says of closed-loop workers."""
         if key in self.limited:
             return "rate-limited: the offered rate, not the depth, sets what is in flight"
         if key in self.thinking:
             return "think time: each worker pauses between operations"
+        if not row["is_complete"]:
+            return "incomplete run: rate and latency may cover different parts of it"
         busy = self.submission_busy.get(key, 0.0)
         if row["ratio"] < 1 and busy > SUBMIT_BOUND:
             return f"submit-bound: a worker spends {min(busy, 1):.0%} of its time submitting"
-        if not row["is_complete"]:
-            return "incomplete run: rate and latency may cover different parts of it"
-        return "unexplained: rate, latency and configured depth do not belong together"
+        per_worker = row["queue_depth"] / self.n_workers.get(key, 1)
+        if row["ratio"] > 1:
+            return "unexplained: more in flight than configured; rate, latency and depth do not belong together"
+        if per_worker < 1 - tolerance:
+            return "idle workers: less than one in flight a worker, so they pause: a rate limit that is not reported"
+        if per_worker <= 1 + tolerance:
+            return "one at a time: one in flight a worker; each operation ends before the next is submitted"
+        return "partly filled: more than one in flight a worker, but part of each round trip goes into submitting"

@@ -45,18 +45,23 @@ def device_sweep(
 def highest_held(search: pd.DataFrame) -> pd.DataFrame:
     """Of ACT runs at rising rates, the highest that was held, a row a number of devices.
 
-    ``search`` is of ``device_sweep`` with the offered reads. Columns: n_devices, held_x (a device), given_up_x (the
-    lowest at which ACT gave up; null: never), held_x_total, efficiency (of the total against one device's times n).
+    ``search`` is of ``device_sweep`` with the offered reads; numbers of devices at which ACT never gave up are left
+    out, for their limit is not known. Columns: n_devices, held_x (a device), given_up_x (the lowest at which ACT gave
+    up), held_x_total, efficiency (the total over n times that of the first number of devices). AnalysisError when
+    ACT never gave up.
     """
     x = search["offered_ops_per_s"] / search["n_devices"] / ACT_READS_PER_X
     search = search.assign(x=x, is_complete=search["is_complete"].astype(bool))
     rows = []
     for n_devices, group in search.groupby("n_devices"):
         failed = group.loc[~group["is_complete"], "x"]
-        given_up = failed.min() if len(failed) else None
-        held = group.loc[group["is_complete"] & ~group["x"].isin(failed), "x"].max()
-        rows.append({"n_devices": n_devices, "held_x": held, "given_up_x": given_up, "held_x_total": held * n_devices})
+        held = group.loc[group["is_complete"] & (group["x"] < failed.min()), "x"]
+        if len(failed) and len(held):
+            rows.append({"n_devices": n_devices, "held_x": held.max(), "given_up_x": failed.min()})
+    if not rows:
+        raise AnalysisError("expected runs in which ACT gave up beside runs that it held, found none")
     frame = pd.DataFrame(rows)
+    frame["held_x_total"] = frame["held_x"] * frame["n_devices"]
     first = frame.iloc[0]
     frame["efficiency"] = frame["held_x_total"] / (first["held_x_total"] * frame["n_devices"] / first["n_devices"])
     return frame

@@ -167,6 +167,7 @@ def _open_entry(
 
 def _scan_other(log: Log, number: int, line: str) -> None:
     """Take in a line that is no part of a histogram: a setting, a queue length, or what the tool complains of."""
+    line = line[:1000]  # no line of ACT's is longer; the time for garbage stays bounded
     if log.after and (match := _QUEUED.fullmatch(line)):
         log.queued.append((len(log.after) - 1, int(match[1])))
     elif match := _IO_ERROR.match(line):

@@ -58,7 +58,7 @@ def _set_target(target: Target, name: str, value: str) -> None:
 
 
 def parameters_of(draft: Draft) -> Iterator[tuple[str, str]]:
-    """All settings and facts, name and value, with the target before the name, and the timespan if there are several."""
+    """All settings and facts, name and value; a target's have its number before the name."""
     yield from draft.system
     n_timespans = max(len(draft.settings), len(draft.results))
     for timespan, block in enumerate(draft.settings, 1):
@@ -99,7 +99,7 @@ def figures_of(cells: Cells, line: int, last_line: int, notes: Notes) -> dict[st
             continue
         figures[column] = value = count(text) if column in ("bytes", "i/os") else number(text)
         if value is None and text != "N/A":
-            notes.add(line, "bad_number", f"expected {column}, found {text!r}", is_damage=True)
+            notes.add_bad_number(line, column, text)
         if value is not None and line == last_line:
             check_decimals(text, COLUMNS[column], line, notes)
     return figures

@@ -9,10 +9,10 @@ from pipeline.parse._diskspd_lines import Draft, Result, Table
 from pipeline.parse._diskspd_rows import Notes, Settings, count
 
 HEADINGS = {"total": "Total IO", "read": "Read IO", "write": "Write IO"}
-_TOTAL_HEADINGS = ("", "total:", "Total latency distribution:")
+_PERCENTILES = ("min", "25th", "50th", "75th", "90th", "95th", "99th", *(f"{n}-nines" for n in range(3, 9)), "max")
 _OF_TARGET = "Latency distribution: "
 _LATENCY_OPTION = re.compile(r"\s[-/]L(?=\s|$)")
-_TRACE_OPTION = re.compile(r"\s[-/]e\w")
+_TRACE_OPTION = re.compile(r"\s-e\w")
 _STATISTICS_OPTION = re.compile(r"\s[-/]vs(?=\s|$)")
 _UNREAD = {"ETW": "etw_not_read", "Wait Statistics": "wait_statistics_not_read", "tables": "unread_lines"}
 
@@ -31,7 +31,9 @@ def check(draft: Draft, settings: list[Settings], notes: Notes) -> None:
         _missing(draft, notes, "truncated", "`Totals:` with the total test time")
     if _TRACE_OPTION.search(command) and not draft.is_traced_to_the_end:
         _missing(draft, notes, "truncated", "the ETW session's buffers, for -e")
-    if _STATISTICS_OPTION.search(command) and "Wait Statistics" not in draft.unread:
+    tables = [result.io["total"] for result in draft.results if "total" in result.io]
+    n_rows = sum(1 + len({cells.get("thread") for _, cells in table.rows}) for table in tables)
+    if _STATISTICS_OPTION.search(command) and len(draft.unread.get("Wait Statistics", [])) < n_rows:
         _missing(draft, notes, "truncated", "`Wait Statistics`, for -vs")
     for section, lines in draft.unread.items():
         notes.add(lines[0], _UNREAD[section], f"expected only what this reader knows, found {len(lines)} lines more")
@@ -57,6 +59,10 @@ def _check_result(draft: Draft, result: Result, notes: Notes, is_latency_asked: 
             f"the CPU table{where} with its avg. row",
             "none",
         )
+    n_cpus = count(result.facts.get("proc count", dict(draft.system).get("cpu count")))
+    if result.cpu and n_cpus is not None and n_cpus != len(result.cpu.rows):
+        message = f"expected {n_cpus} rows of CPUs, found {len(result.cpu.rows)}"
+        notes.add(result.cpu.line, "cpu_rows_missing", message)
     missing = [heading for op, heading in HEADINGS.items() if op not in result.io or not result.io[op].last]
     if missing:
         _missing(draft, notes, "truncated", f"the table `{missing[0]}`{where} with its total row")
@@ -75,6 +81,10 @@ def _check_latency(draft: Draft, result: Result, notes: Notes, where: str) -> No
         notes.add(line[0] if line else None, "no_latency_distribution", message, is_damage=True)
     elif not all(table.last for table in tables) or all(table.heading in known_paths(result) for table in tables):
         _missing(draft, notes, "truncated", f"the total latency distribution{where} up to max")
+    for table in tables:  # 9-nines came later
+        if missing := set(_PERCENTILES) - {cells["%-ile"] for _, cells in table.rows}:
+            message = f"expected the percentiles {', '.join(sorted(missing))}, found none"
+            notes.add(table.line, "rows_missing", message, is_damage=True)
 
 
 def _check_sum(table: Table, notes: Notes) -> None:

@@ -153,8 +153,9 @@ class Scanner:
             if not draft.settings:
                 draft.settings.append([])
             path = _PATH.match(line)
-            target = max((setting[0] for setting in draft.settings[-1]), default=0) + (path is not None)
-            draft.settings[-1].append((target, name, path[1] if path else value))
+            block = draft.settings[-1]
+            target = (block[-1][0] if block else 0) + (path is not None)
+            block.append((target, name, path[1] if path else value))
         elif self._state in ("settings", "system") or name == "Experiment Flags":
             draft.system.append((name, value))
         else:

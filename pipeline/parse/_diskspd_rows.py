@@ -19,6 +19,7 @@ from pipeline.parse._report import Report
 TOOL = "diskspd"
 _INT64 = 2**63 - 1
 _NUMBER = re.compile(r"-?\d{1,300}(?:\.\d+)?(?:[eE][-+]?\d{1,3})?", re.ASCII)
+_NOT_FINITE = re.compile(r"-?(?:nan|inf|1\.#)", re.IGNORECASE)
 _STARTED = re.compile(r"(\d{4})/(\d\d?)/(\d\d?) (\d\d?):(\d\d):(\d\d) UTC")
 Directions = dict[str, float | None]  # read, write, total → a figure
 
@@ -177,6 +178,11 @@ class Notes:
         """Note something; ``is_damage``: the report is not whole."""
         first = self._seen.get(code, (line, message, is_damage, 0))
         self._seen[code] = (*first[:2], first[2] or is_damage, first[3] + 1)
+
+    def add_bad_number(self, line: int | None, name: str, text: str) -> None:
+        """Note a figure that is no number: damage, unless the C library wrote it (``-nan(ind)``, ``1.#INF``)."""
+        is_damage = not _NOT_FINITE.match(text)
+        self.add(line, "bad_number", f"expected a number as {name}, found {text[:40]!r}", is_damage=is_damage)
 
     def write(self, report: Report) -> None:
         """Add the warnings to the report."""

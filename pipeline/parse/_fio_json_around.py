@@ -10,7 +10,8 @@ from pipeline.parse._report import Report
 
 # Printed around a report without a figure in it.
 _BANNER = re.compile(
-    r"^[>\s]*$|: \(g=\d+\): rw=|^fio[- ]\d\S*$|^Starting \d|^\.\.\.$|: Laying out IO file|^Jobs: \d+ \(f=|hostname=.*, be="
+    r"^[>\s,\[\]]*$|: \(g=\d+\): rw=|^fio[- ]\d\S*$|^Starting \d|^\.\.\.$|: Laying out IO file|^Jobs: \d+ \(f="
+    r"|hostname=.*, be="
 )
 _CLIENT = re.compile(r"^<[^<>\n]*> ")
 _MESSAGE = re.compile(

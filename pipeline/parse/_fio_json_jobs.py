@@ -16,6 +16,7 @@ DIRECTIONS = ("read", "write", "trim", "mixed")
 ALL_CLIENTS = "All clients"
 _BYTES_SINCE = (2, 21)  # io_bytes was KiB before
 _LIMIT = 2.0**63
+_LONGEST_NAME = 127  # fio cuts jobname, not the option
 _DECISIVE_KIB = 10  # a smaller bw is too coarse to tell bytes from KiB
 
 
@@ -69,17 +70,20 @@ class Figures:
         iops, bw = self.number(data, "iops"), self.number(data, "bw")
         n_ops, io_bytes = self.whole(data, "total_ios"), self.whole(data, "io_bytes")
         n_bytes = None if io_bytes is None else io_bytes * _bytes_per_unit(data, io_bytes, bw, runtime_s, version)
+        if n_bytes is not None and n_bytes >= _LIMIT:
+            n_bytes = None
         is_derived = n_ops is None and iops is not None and runtime_s is not None
         if iops is not None and runtime_s is not None and n_ops is None:
             # fio without total_ios cuts iops to an integer: the middle of what it can have been
-            n_ops = round((iops + 0.5 * isinstance(iops, int)) * runtime_s) if n_bytes or iops else 0
+            product = (iops + 0.5 * isinstance(iops, int)) * runtime_s if n_bytes or iops else 0.0
+            n_ops = round(product) if product < _LIMIT else None
         elif isinstance(iops, int) and iops < 1000 and n_ops and runtime_s:
             iops = n_ops / runtime_s
         rate = self.number(data, "bw_bytes")
         if rate is None and bw is not None:
             rate = n_bytes / runtime_s if bw < 1000 and n_bytes and runtime_s else bw * units.KIBI
-        if runtime_s is None and not n_ops:
-            iops = rate = None  # fio prints 0 for a division by no time
+        if runtime_s is None:  # fio prints 0 for a division by no time
+            iops, rate = iops or None, rate or None
         return Amounts(n_ops, n_bytes, runtime_s, iops, rate, is_derived and bool(n_ops))
 
 
@@ -101,8 +105,9 @@ class Job:
     name: str
     label: str | None  # the name, made unique; None: all clients together
     scope: str
-    options: Options
+    options: Options  # of a merged entry the global ones alone: its own are of one section of several
     workers: int | None = None
+    is_merged: bool = False
 
     @property
     def host(self) -> str | None:
@@ -167,7 +172,9 @@ def jobs_of(document: Document) -> list[Job]:
         options = Options(pairs_of(entry.get("job options")), common, is_shared=is_shared)
         job = Job(entry, str(entry.get("jobname", "")), label, "total" if full_name is None else "job", options)
         if job.label is not None and not (document.is_cut and options.get("numjobs") not in (None, "1")):
-            job.workers = None if _is_merged(job) else fio_options.workers(options, counts[full_name])
+            job.workers = fio_options.workers(options, counts[full_name])
+            if _is_merged(job):
+                job.is_merged, job.workers, job.options = True, None, Options(None, common, is_shared=is_shared)
         jobs.append(job)
     return jobs
 
@@ -182,24 +189,25 @@ def _common_options(document: Document, entry: dict[str, Any]) -> tuple[Pairs | 
 
 
 def _is_merged(job: Job) -> bool:
-    """Whether group_reporting put jobs of different sections into the entry: it has one's name, another's options."""
+    """Whether group_reporting put jobs of several sections into the entry.
+
+    It then has the name of the first and the options of the last, or its workers' times add up to more than the
+    recorded number of workers can have spent.
+    """
     name = job.options.get("name")
-    return name is not None and name != job.name
+    if name is not None and name != job.name and not (len(job.name) >= _LONGEST_NAME and name.startswith(job.name)):
+        return True
+    total = job.entry.get("job_runtime")
+    times = [(job.direction(op) or {}).get("runtime") for op in DIRECTIONS]
+    known = sum(time for time in times if isinstance(time, int | float))
+    return isinstance(total, int | float) and known > 0 and total > ((job.workers or 0) + 0.5) * known > 0
 
 
 def queue_depth(job: Job, op: str) -> float | None:
     """Configured I/Os outstanding of the job's workers together."""
-    if job.workers is None or _is_crowded(job):
+    if job.workers is None:
         return None
     if op == "sync":
         return float(job.workers) if fio_options.is_synchronous(job.options) else None
     depth = fio_options.worker_depth(job.options, job.level_one)
     return None if depth is None else depth * job.workers
-
-
-def _is_crowded(job: Job) -> bool:
-    """Whether the workers' times add up to more than the recorded number of workers can have spent."""
-    total = job.entry.get("job_runtime")
-    times = [(job.direction(op) or {}).get("runtime") for op in DIRECTIONS]
-    known = sum(time for time in times if isinstance(time, int | float))
-    return isinstance(total, int | float) and known > 0 and total > (job.workers or 0) * known + 0.5 * known

@@ -155,7 +155,7 @@ class Metrics:
             values = data.get(key)
             for number, value in enumerate(values if isinstance(values, list) else (), 1):
                 found = self.figures.scaled({key: value}, key, factor)
-                self._metric(metric, {**labels, "second": number}, found, unit)
+                self._metric(metric, {**labels, "sample": number}, found, unit)
 
     def _add_disk(self, disk: dict[str, Any]) -> None:
         host = host_of(disk)

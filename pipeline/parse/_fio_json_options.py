@@ -22,6 +22,7 @@ _SIZE = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([kmgtp]?)(i?)(b?)\s*$", re.I
 _TIME = re.compile(r"\s*(\d{1,15}(?:\.\d{1,9})?)\s*([a-z]*)\s*$", re.IGNORECASE)
 _BINARY_POWERS = " kmgtp"
 _DIRECTIONS = ("read", "write", "trim")
+_LIMIT = 2.0**63
 _FALSE = {"0", "no", "off", "false"}
 
 Pairs = Iterable[tuple[str, object]]
@@ -95,7 +96,7 @@ def block_size(options: Options, op: str) -> int | None:
         size = sizes[min(_DIRECTIONS.index(op), len(sizes) - 1)]
     else:
         size = sizes[0] if op == "mixed" and len(sizes) == 1 else None
-    return int(size) if size else None
+    return int(size) if size and size < _LIMIT else None
 
 
 def directions_asked(options: Options) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from pipeline import units
@@ -68,8 +69,7 @@ class Rows:
         self.n_derived += amounts.is_derived
         members = _members(job, jobs, op)
         depths = [queue_depth(member, op) for member in members]
-        sizes = {_block_size(member, op, self.figures.amounts(member.direction(op) or {}, self.version))
-                 for member in members}  # fmt: skip
+        sizes = {_block_size(member, op, self.version) for member in members}
         target = fio_options.target_of(job.options) if job.scope == "job" else None
         keys = {"job": job.label, "target": target, "op": op, "scope": job.scope}
         latency = {} if amounts.is_empty else self._add_latencies(job, keys, data, amounts, depths)
@@ -123,6 +123,7 @@ class Rows:
         if not isinstance(bins, dict) or scale not in _TOPS:
             return
         is_indexed = "FIO_IO_U_PLAT_NR" in bins  # to 2.19 the keys are indices, all of them listed
+        rows: list[tuple[float, float | None, int]] = []
         total = 0
         for key in bins:
             count = None if key.startswith("FIO_") else self.figures.whole(bins, key)
@@ -132,12 +133,12 @@ class Rows:
             edges = bin_edges(key, _TOPS[scale], is_indexed=is_indexed)
             if edges is None:
                 self.unknown_bins.append(key)
-                continue
-            lower, upper = edges
-            row = {**keys, "phase": phase, "lower_s": lower * scale, "count": count,
-                   "upper_s": None if upper is None else upper * scale}  # fmt: skip
-            for name, value in row.items():
-                self.bins[name].append(value)
+            else:
+                rows.append((edges[0] * scale, None if edges[1] is None else edges[1] * scale, count))
+        for name, value in {**keys, "phase": phase}.items():
+            self.bins[name] += [value] * len(rows)
+        for name, column in zip(("lower_s", "upper_s", "count"), zip(*rows, strict=True), strict=False):
+            self.bins[name] += column
         n_ops, slack = expected
         if n_ops is not None and abs(total - n_ops) > slack:
             self.mismatches.append(f"{total} in the bins of {keys['op']} {phase}, {n_ops} measured")
@@ -164,6 +165,7 @@ def latency_blocks(op: str, data: dict[str, Any]) -> Iterator[tuple[str, dict[st
                     yield f"{phase}_prio_{name}", block, units.NANO
 
 
+@lru_cache(maxsize=8192)
 def bin_edges(key: str, top: int, *, is_indexed: bool) -> tuple[int, int | None] | None:
     """Edges [lower, upper) of a bin in the unit of its key; None when the key is not of fio's layout.
 
@@ -198,8 +200,9 @@ def _has_io(job: Job, op: str) -> bool:
     return any(data.get(key) for key in ("total_ios", "io_bytes")) or op == "sync"
 
 
-def _block_size(job: Job, op: str, amounts: Amounts) -> int | None:
+def _block_size(job: Job, op: str, version: tuple[int, int] | None) -> int | None:
     """The recorded size; fio's default where none is recorded and the amounts agree with it."""
+    amounts = Figures().amounts(job.direction(op) or {}, version)
     if not job.options.has_any("bs", "bsrange", "bssplit") and job.options.is_known and amounts.n_ops:
         return _DEFAULT_BLOCK if amounts.n_bytes == amounts.n_ops * _DEFAULT_BLOCK else None
     return fio_options.block_size(job.options, op)

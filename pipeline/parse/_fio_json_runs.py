@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from pipeline import units
@@ -75,9 +76,9 @@ def continues(earlier: Document, later: Document) -> bool:
     if later.is_cut:
         names = names[: len(later_names)]
     before, after = _state(earlier), _state(later)
-    if names != later_names or version_of(earlier) != version_of(later):
+    if names != later_names or version_of(earlier) != version_of(later) or _starts_differ(earlier, later):
         return False
-    if any(_falls(before[key], after[key]) for key in before.keys() & after.keys()):
+    if any(_falls(before[key], after[key], is_cut=later.is_cut) for key in before.keys() & after.keys()):
         return False
     times = [_written_s(document) for document in (earlier, later)]
     if times[0] is None or times[1] is None:
@@ -94,6 +95,12 @@ def _names(document: Document) -> list[tuple[Any, ...]]:
     return [(str(entry.get("jobname")), str(entry.get("groupid")), host_of(entry)) for entry in entries_of(document)]
 
 
+def _starts_differ(earlier: Document, later: Document) -> bool:
+    pairs = zip(entries_of(earlier), entries_of(later), strict=False)
+    starts = ((old.get("job_start"), new.get("job_start")) for old, new in pairs)
+    return any(old and new and old != new for old, new in starts)
+
+
 def _state(document: Document) -> State:
     version, figures = version_of(document), Figures()
     return {
@@ -104,9 +111,10 @@ def _state(document: Document) -> State:
     }
 
 
-def _falls(before: Amounts, after: Amounts) -> bool:
+def _falls(before: Amounts, after: Amounts, *, is_cut: bool) -> bool:
+    """Whether a total is smaller than it was; what a cut document does not tell does not count."""
     pairs = ((before.n_ops, after.n_ops), (before.n_bytes, after.n_bytes), (before.runtime_s, after.runtime_s))
-    return any((new or 0) < (old or 0) * _ENOUGH for old, new in pairs)
+    return any((new or 0) < (old or 0) * _ENOUGH for old, new in pairs if not (is_cut and new is None))
 
 
 def _written_s(document: Document) -> float | None:
@@ -130,11 +138,11 @@ def _grows(earlier: Document, later: Document) -> bool:
             before, after = old.direction(op) or {}, new.direction(op) or {}
             has_grown |= _figure(after, "runtime") > _figure(before, "runtime")
             for base in ("clat", "lat"):
-                held = (before.get(base), after.get(base))
-                if isinstance(held[0], dict) and isinstance(held[1], dict) and _figure(before, "runtime"):
-                    first, second = held
-                    if _figure(second, "max") < _figure(first, "max") or _figure(second, "min") > _figure(first, "min"):
-                        return False
+                first, second = before.get(base), after.get(base)
+                if not (isinstance(first, dict) and isinstance(second, dict) and _figure(before, "runtime")):
+                    continue
+                if _figure(second, "max") < _figure(first, "max") or _figure(second, "min") > _figure(first, "min"):
+                    return False
     return has_grown
 
 
@@ -189,7 +197,7 @@ def is_sequential(jobs: list[Job]) -> bool:
     known = [span for span in spans if span is not None]
     if len(known) == len(members) > 1:
         return any(start >= end for start, _ in known for _, end in known)
-    for previous, job in zip(members, members[1:], strict=False):
+    for previous, job in pairwise(members):
         if job.name == previous.name:
             continue
         if job.options.is_on("stonewall") or job.options.get("wait_for"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,6 +17,7 @@ from pipeline.parse._source import Source
 
 # Whatever key a tool that sorts keys may have put first; fio itself begins with its version.
 START = re.compile(r'\{\s*+"(?:fio version|client_stats|cpu_idleness|disk_util|global options|jobs)"\s*+:')
+_BEGINNING = re.compile(r'\{\s*+(?:"[a-z _]*+"?+\s*+:?+)?\s*+\Z')
 PADDING = "0.00"  # to 3.3 fio fills the list of percentiles up to 20 entries with this key
 MAX_DEPTH = 100
 
@@ -24,6 +26,8 @@ _TOKEN = re.compile(
     r"|(?P<value>-?\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|-?(?:nan|inf|NaN|Infinity)|null|true|false)(?=[\s,\]}])"
     r'|(?P<mark>[{}\[\]:,])|(?P<junk>"[^\n]*+|[^\s"{}\[\]:,]++)'
 )
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+_MARKS = {"fio version", "jobs", "client_stats"}
 _WORDS = {"null": None, "true": True, "false": False}
 
 
@@ -37,8 +41,7 @@ class Repeated(dict[str, Any]):
     @property
     def names(self) -> set[str]:
         """The keys that occur more than once."""
-        keys = [key for key, _ in self.pairs]
-        return {key for key in self if keys.count(key) > 1}
+        return {key for key, count in Counter(key for key, _ in self.pairs).items() if count > 1}
 
 
 @dataclass
@@ -59,26 +62,36 @@ class Document:
 def documents(source: Source) -> Iterator[Document]:
     """Yield the documents of the file in their order; ParseError on one that is nested too deep."""
     text, end, line = source.text, 0, 1
+    has_surrogates = _SURROGATE.search(text) is not None
     match = START.search(text)
     while match:
         start = match.start()
         first_line = line + text.count("\n", end, start)
         following = START.search(text, match.end())
         try:
-            found = _read(text, start, following)
+            found = _read(text, start, following, has_surrogates=has_surrogates)
         except RecursionError as error:
             raise source.error(first_line, f"at most {MAX_DEPTH} nested brackets", "more") from error
+        match = START.search(text, found.end)
+        if not found.is_cut and not found.value.keys() & _MARKS:
+            continue  # another program's object
         line = first_line + text.count("\n", start, found.end)
         found.before, found.first_line, found.last_line = text[end:start], first_line, line
         end = found.end
         yield found
-        match = START.search(text, end)
+    torn = _BEGINNING.search(text, max(end, len(text) - 100))
+    if torn and end:  # a last document that was cut within its first words
+        first_line = line + text.count("\n", end, torn.start())
+        last_line = first_line + torn[0].count("\n")
+        yield Document({}, torn.start(), len(text), first_line, last_line, text[end : torn.start()], is_cut=True)
 
 
-def _read(text: str, start: int, following: re.Match[str] | None) -> Document:
+def _read(text: str, start: int, following: re.Match[str] | None, *, has_surrogates: bool) -> Document:
     repeated: set[str] = set()
 
     def to_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if has_surrogates:
+            pairs = [(_encodable(key), _encodable(value)) for key, value in pairs]
         found = dict(pairs)
         if len(found) == len(pairs):
             return found
@@ -87,7 +100,8 @@ def _read(text: str, start: int, following: re.Match[str] | None) -> Document:
         return keeper
 
     try:
-        value, end = json.JSONDecoder(object_pairs_hook=to_object, strict=False).raw_decode(text, start)
+        decoder = json.JSONDecoder(object_pairs_hook=to_object, parse_int=_number, strict=False)
+        value, end = decoder.raw_decode(text, start)
         return Document(value, start, end, 0, 0, "", repeated=repeated)
     except ValueError:
         repeated.clear()
@@ -204,6 +218,11 @@ def _unescaped(text: str) -> str:
         return str(json.loads(f'"{text}"', strict=False))
     except ValueError:  # a path of Windows that was not escaped
         return text
+
+
+def _encodable(value: Any) -> Any:
+    """Half of a surrogate pair, which JSON can escape and no file can hold, replaced."""
+    return value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
 
 
 def _number(text: str) -> Any:

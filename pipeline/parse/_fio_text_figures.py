@@ -37,10 +37,11 @@ class Printed:
 
 @dataclass(frozen=True)
 class Style:
-    """How a version prints: lines with ``io=, bw=, iops=, runt=`` (to 2.16), and whether its fractions are decimals."""
+    """How a version prints: ``io=, bw=, iops=, runt=`` (to 2.16), with decimal fractions, with a carry."""
 
     is_old: bool
     has_decimals: bool
+    has_carry: bool = False
     kb_base: int = units.KIBI
 
 
@@ -105,7 +106,7 @@ def _rounded(digits: str, factor: float, has_prefix: bool, style: Style) -> Prin
     whole, _, fraction = digits.partition(".")
     if not style.has_decimals:
         return Printed(value, (int(whole) - 0.5) * factor, (int(whole) + 1) * factor + 1)
-    may_lack_carry = bool(fraction) and not int(fraction)
+    may_lack_carry = bool(fraction) and not int(fraction) and not style.has_carry
     half = factor * 10.0 ** -len(fraction) / 2
     # What was cut off in an earlier division adds up to a thousandth.
     high = value + (factor if may_lack_carry else half) + factor / 1000 + 1

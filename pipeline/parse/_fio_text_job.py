@@ -1,11 +1,11 @@
-"""A job block of fio's normal output: from ``name: (groupid=0, jobs=1): err= 0: pid=…`` to its last line."""
+"""The lines of a job block: from ``name: (groupid=0, jobs=1): err= 0: pid=…`` to the last of its figures."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
 
+from pipeline.parse._fio_text_block import Direction, Job, Latency
 from pipeline.parse._fio_text_figures import integer, number, ratio, seconds
 
 PHASES = {"slat": "submission", "clat": "completion", "lat": "total"}  # anything else is a sync
@@ -16,11 +16,12 @@ JOB = re.compile(
     r"(.+?): \(groupid=(\d{1,9}), jobs=(\d{1,9})\): err=\s*(-?\d{1,9})(?: \((.*)\))?: pid=(-?\d{1,9})(?:: ?(.*))?$"
 )
 NEW_RATES = re.compile(
-    r"(read|write|trim|mixed)\s*: IOPS=(\S+), BW=(\S+) \((\S+)\)\((\S+)/\s*(\d{1,15})msec\)(?:; (.*))?$"
+    r"(read|write|trim|mixed)\s*: IOPS=([^\s,]+), BW=(\S+) \(([^\s()]+)\)\(([^\s()/]+)/\s*(\d{1,15})msec\)(?:; (.*))?$"
 )
 OLD_RATES = re.compile(
     rf"(read|write|trim|mixed)\s*: io={_NUMBER}, bw={_NUMBER}, iops={_NUMBER}, runt=\s*(\d{{1,15}})msec$"
 )
+_MANY = 5  # lines that are not fio's end a block
 _LATENCY = re.compile(
     rf"(?:(high|low) prio_)?(\w+)(?: prio ([\d/]+))? {_UNIT}: min={_NUMBER}, max={_NUMBER}, avg={_NUMBER}, "
     r"stdev=\s*(\S+)$"
@@ -44,90 +45,6 @@ _DESCRIPTION = re.compile(r"Description\s*: \[(.*)\]$")
 _SYNC = re.compile(r"fsync/fdatasync/sync_file_range(?:/syncfs)?:$")
 _LIFETIME = re.compile(r"(?:block lifetime percentiles|states)\s*:")
 
-Share = tuple[float, float | None, float]  # lower and upper edge in s, share of the operations
-
-
-@dataclass
-class Latency:
-    """Minimum, maximum, mean and standard deviation of a phase, in s."""
-
-    low: float | None
-    high: float | None
-    mean: float | None
-    stddev: float | None
-
-
-@dataclass
-class Direction:
-    """Reads, writes, trims, all of them (mixed) or syncs of a job: its figures as they are printed."""
-
-    op: str
-    line: int
-    is_old: bool = False
-    iops: str | None = None
-    rate: str | None = None
-    other_rate: str | None = None
-    n_bytes: str | None = None
-    runtime_ms: int | None = None
-    remark: str | None = None  # zone resets, cache hits
-    phases: dict[str, Latency] = field(default_factory=dict)
-    percentiles: list[tuple[str, str, float, float]] = field(default_factory=list)  # phase, unit, percentile, s
-    bandwidth: tuple[str, dict[str, float | None]] | None = None  # unit, statistics in it
-    iops_samples: dict[str, float | None] | None = None
-
-
-@dataclass
-class Job:
-    """A job block; ``name`` is None when the block's first line is missing."""
-
-    line: int
-    name: str | None = None
-    group: int | None = None
-    members: int = 1
-    error: int = 0
-    error_text: str | None = None
-    pid: int | None = None
-    directions: list[Direction] = field(default_factory=list)
-    shares: list[Share] = field(default_factory=list)
-    depths: list[tuple[str, str, float]] = field(default_factory=list)  # what, level, share
-    cpu: dict[str, float | None] = field(default_factory=dict)
-    issued: dict[str, dict[str, int]] = field(default_factory=dict)  # total, short, dropped → operations
-    n_errors: int | None = None
-    steady: tuple[str, str, str] | None = None  # attained, bandwidth, IOPS as printed
-    parameters: dict[str, str] = field(default_factory=dict)
-    left_out: dict[str, list[int]] = field(default_factory=dict)  # what → its lines
-    unread: list[tuple[int, str]] = field(default_factory=list)
-    last_line: int = 0
-    block: tuple[str, str] | None = None  # phase and unit of the percentiles that are being read
-
-    @property
-    def is_total(self) -> bool:
-        """Whether this is a client's sum over its servers."""
-        return self.name == "All clients" and self.pid == 0
-
-    @property
-    def key(self) -> tuple[str | None, int | None, int | None]:
-        """What the block of the same job in another status report shares with this one."""
-        return self.name, self.group, self.pid
-
-    def read(self, line: int, text: str) -> bool:
-        """Take a line of the block; False if it is none."""
-        if text.startswith("|") or (self.block and "th=" in text and _PERCENTILE.match(text)):
-            _add_percentiles(self, text)
-            self.last_line = line
-            return True
-        self.block = None
-        for pattern, take in _LINES:
-            if match := pattern.match(text):
-                take(self, match, line)
-                self.last_line = line
-                return True
-        return False
-
-    def leave_out(self, what: str, line: int) -> None:
-        """Count a line whose figures have no place in the tables."""
-        self.left_out.setdefault(what, []).append(line)
-
 
 def start_job(match: re.Match[str], line: int) -> Job:
     """The job of a block's first line."""
@@ -137,6 +54,31 @@ def start_job(match: re.Match[str], line: int) -> Job:
     if time:
         job.parameters["time"] = time.strip()  # local, without its zone
     return job
+
+
+def read_line(job: Job, line: int, text: str) -> bool:
+    """Take a line of the job's block; False if it is none."""
+    is_read = text.startswith("|")
+    if is_read:
+        _add_percentiles(job, text)
+    else:
+        job.percentiles_of = None
+        for pattern, take in _LINES:
+            if match := pattern.match(text):
+                take(job, match, line)
+                is_read = True
+                break
+    if is_read:
+        job.last_line, job.n_unread_here = line, 0
+    return is_read
+
+
+def begins_another(job: Job, text: str) -> bool:
+    """Whether a line is of another block, whose first line is missing: a second line of an operation tells."""
+    match = NEW_RATES.match(text) or OLD_RATES.match(text)
+    if match is None:
+        return False
+    return job.n_unread_here >= _MANY or any(direction.op == match[1] for direction in job.directions)
 
 
 def _phase(level: str | None, name: str, priority: str | None) -> str:
@@ -179,18 +121,18 @@ def _percentiles(job: Job, match: re.Match[str], line: int) -> None:
     if not job.directions:
         job.leave_out("percentiles without a direction", line)
         return
-    job.block = _phase(level, name, priority), unit
+    job.percentiles_of = _phase(level, name, priority), unit
     _add_percentiles(job, rest)  # 1.58 begins on this line
 
 
 def _add_percentiles(job: Job, text: str) -> None:
-    if job.block is None:
+    if job.percentiles_of is None:
         return
-    phase, unit = job.block
+    phase, unit = job.percentiles_of
     for percentile, value in _PERCENTILE.findall(text):
         latency = seconds(value, unit)
         if latency is not None and float(percentile) <= 100:
-            job.directions[-1].percentiles.append((phase, unit, float(percentile), latency))
+            job.directions[-1].percentiles.append((phase, float(percentile), latency))
 
 
 def _samples(figures: tuple[str | None, ...]) -> dict[str, float | None]:
@@ -251,7 +193,9 @@ def _errors(job: Job, match: re.Match[str], _: int) -> None:
 
 def _target(job: Job, match: re.Match[str], _: int) -> None:
     names = ("latency_target", "latency_window", "latency_percentile", "latency_depth")
-    job.parameters |= dict(zip(names, match.groups(), strict=True))
+    settings = dict(zip(names, match.groups(), strict=True))
+    has_target = settings["latency_target"] not in ("0", "0.00ns")
+    job.parameters |= settings if has_target else {"latency_depth": settings["latency_depth"]}
 
 
 def _steady(job: Job, match: re.Match[str], _: int) -> None:

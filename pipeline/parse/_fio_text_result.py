@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, field
+from functools import cached_property
 
-from pipeline.parse._fio_text_job import Job
+from pipeline.parse._fio_text_block import Job
 from pipeline.parse._fio_text_split import Header, Run, Status
 
 _SUMS_SINCE = (2, 21)
@@ -22,11 +24,24 @@ class Result:
     n_snapshots: int = 0
     gaps: list[Problem] = field(default_factory=list)  # these make the report incomplete
     remarks: list[Problem] = field(default_factory=list)
+    headers_by_job: dict[tuple[str | None, int | None, bool], list[Header]] = field(default_factory=dict)  # a cache
 
     @property
     def jobs(self) -> list[Job]:
         """The job blocks that count."""
         return self.status.jobs
+
+    @cached_property
+    def positions(self) -> dict[int, tuple[int, int]]:
+        """Line of a block → its place among the blocks of its name and group, and their number."""
+        counts = Counter((job.name, job.group) for job in self.jobs)
+        seen: Counter[tuple[str | None, int | None]] = Counter()
+        places = {}
+        for job in self.jobs:
+            key = job.name, job.group
+            places[job.line] = seen[key], counts[key]
+            seen[key] += 1
+        return places
 
 
 def version_of(run: Run) -> tuple[int, int] | None:
@@ -88,9 +103,11 @@ def _gaps(status: Status, headers: list[Header], run: Run) -> list[Problem]:
     jobs = [job for job in status.jobs if not job.is_total]
     is_sum = bool(status.jobs) and not jobs  # no groups follow it
     wanted = {job.group for job in jobs} | {header.group for header in headers} - {None}
-    if missing := sorted((number for number in wanted - found if number is not None)):
-        group = ", ".join(map(str, missing))
-        gaps.append((run.last_line, "no_run_status", f"expected Run status group {group}, found the end of the report"))
+    if missing := sorted(number for number in wanted - found if number is not None):
+        numbers = ", ".join(map(str, missing))
+        gaps.append(
+            (run.last_line, "no_run_status", f"expected Run status group {numbers}, found the end of the report")
+        )
     elif not found and not is_sum:
         gaps.append((run.last_line, "no_run_status", "expected Run status group 0, found the end of the report"))
     if any(job.name is None for job in jobs):
@@ -150,7 +167,7 @@ def _judge(result: Result) -> None:
             result.gaps.append((job.line, "job_error", f"expected err= 0 of job {job.name}, found {job.error} {what}"))
     groups = sorted({job.group for job in result.jobs if job.group is not None})
     if len(groups) > 1 and not result.run.is_client:
-        text = f"job groups {', '.join(map(str, groups))}: their rates must not be summed, groups mostly run in sequence"
+        text = f"job groups {', '.join(map(str, groups))}: their rates must not be summed, groups may run in sequence"
         result.remarks.append((result.jobs[0].line, "sequential_jobs", text))
     idle = sorted({header.group for header in result.headers if header.group is not None} - set(groups))
     if idle and not any(code in ("no_run_status", "truncated") for _, code, _ in result.gaps):

@@ -1,170 +1,126 @@
-"""Rows of the tidy tables from a run of fio's normal output."""
+"""Rows of operations, latency_summary and latency_percentiles from a run of fio's normal output."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
 
 from pipeline import units
-from pipeline.parse._fio_text_figures import MAX_INTEGER, Printed, Style, block_sizes, count, integer, number, ratio, size
-from pipeline.parse._fio_text_job import Direction, Job, Latency
-from pipeline.parse._fio_text_result import Result
-from pipeline.parse._fio_text_split import Group, Header
-from pipeline.parse._fio_text_workers import queue_depth, settings_of
+from pipeline.parse._fio_text_block import Direction, Job, Latency
+from pipeline.parse._fio_text_figures import MAX_INTEGER, Printed, Style, count, size
+from pipeline.parse._fio_text_result import Problem, Result, version_of
+from pipeline.parse._fio_text_workers import block_size, queue_depth
 from pipeline.parse._report import Report, Row
 
-_CAPS = {16711680e-6, 16.712}, {17112760320e-9, 17112761e-6, 17.113}  # last bins: to 2.21, from 3.0
-_MIXED = "mixed"
+# The last bin of fio's histogram, in µs to 2.21 and in ns from 3.0, as the units of a block show it.
+_CAPS = {True: (16.71168, 16.712), False: (17.11276032, 17.112761, 17.113)}
+_NO_LATENCY = Latency(None, None, None, None)
+_DECIMALS_SINCE, _CARRY_SINCE = (2, 20), (3, 26)
 
 
-def fill(report: Report, result: Result) -> None:
-    """Add all rows and warnings of a run."""
-    for line, code, message in result.gaps:
-        report.incomplete(line, code, message)
-    version = result.run.version or (result.run.hosts[0][3] if result.run.hosts else None)
-    report.describe(tool_version=version, duration_s=_duration(result))
-    Rows(report, result, version or "").add()
-    for line, code, message in result.remarks:
-        report.warn(line, code, message)
-
-
-def _duration(result: Result) -> float | None:
-    """How long the longest direction ran; None of several groups, which may have run one after the other."""
-    times = [
-        direction.runtime_ms for job in result.jobs for direction in job.directions if direction.runtime_ms is not None
-    ]
-    is_one_group = len({job.group for job in result.jobs}) == 1
-    return units.seconds(max(times), "msec") if times and is_one_group else None
+def style_of(result: Result) -> Style:
+    """How the run's version prints figures; without a version line the blocks tell."""
+    is_old = any(direction.is_old for job in result.jobs for direction in job.directions)
+    version = version_of(result.run)
+    if version is None:
+        return Style(is_old, has_decimals=not is_old)
+    return Style(is_old, version >= _DECIMALS_SINCE, version >= _CARRY_SINCE)
 
 
 class Rows:
-    """Writes the rows of one run."""
+    """Writes the rows of one run, and remembers what it doubts."""
 
-    def __init__(self, report: Report, result: Result, version: str) -> None:
+    def __init__(self, report: Report, result: Result) -> None:
         self.report, self.result = report, result
-        is_old = any(direction.is_old for job in result.jobs for direction in job.directions)
-        major, minor = _version(version) or ((2, 16) if is_old else (3, 99))
-        self.is_micro = major < 3
-        self.style = Style(is_old, (major, minor) >= (2, 20))
+        self.style = style_of(result)
+        self.doubts: list[Problem] = []
         self.capped: list[int] = []
-        self.doubtful: list[tuple[int, str, str]] = []
+        version = version_of(result.run)
+        self.caps = _CAPS[version < (2, 99) if version else self.style.is_old]
 
-    def add(self) -> None:
-        """Add everything that the blocks hold."""
-        labels = _labels(self.result.jobs)
-        self._parameters(labels)
+    def add(self, labels: list[str | None]) -> None:
+        """Add the rows of all job blocks; ``labels`` are the names that tell them apart."""
         for job, label in zip(self.result.jobs, labels, strict=True):
-            self._job(job, label)
-        for group in self.result.status.groups:
-            self._group(group)
-        self._disks()
-        self._idle()
-        self._warn(labels)
+            longest = max((direction.runtime_ms or 0 for direction in job.directions), default=0)
+            directions = [direction for direction in job.directions if direction.op != "sync"]
+            for direction in directions:
+                self._add(job, direction, label, is_only=len(directions) == 1)
+            self._add_syncs(job, label, units.seconds(longest, "msec") or None)
+        if self.capped:
+            text = f"{len(self.capped)} percentiles stand at the end of fio's histogram: the true ones may be larger"
+            self.doubts.append((self.capped[0], "percentile_capped", text))
 
-    def _parameters(self, labels: list[str | None]) -> None:
-        used: set[int] = set()
-        for job, label in zip(self.result.jobs, labels, strict=True):
-            for header in settings_of(job, self.result) if job.members == 1 else ():
-                used.add(header.line)
-                self._settings(header, label)
-            for name, value in job.parameters.items() if not job.is_total else ():
-                self.report.parameter(name, value, label)
-        for header in self.result.headers:
-            if header.line not in used:
-                self._settings(header, header.name)
-        for host, system, machine, _ in self.result.run.hosts:
-            for name, value in (("hostname", host), ("os", system), ("arch", machine)):
-                self.report.parameter(name, value)
-
-    def _settings(self, header: Header, label: str | None) -> None:
-        for name, value in header.settings.items():
-            self.report.parameter(name, value, label)
-
-    def _job(self, job: Job, label: str | None) -> None:
-        keys: Row = {"job": label, "scope": "total" if job.is_total else "job"}
-        directions = list(job.directions)
-        n_syncs = job.issued.get("total", {}).get("sync", 0)
-        if n_syncs and not any(direction.op == "sync" for direction in directions):
-            directions.append(Direction("sync", job.line))
-        for direction in directions:
-            self._operation(job, direction, {**keys, "op": direction.op}, len(job.directions) == 1)
-            self._latencies(direction, {**keys, "op": direction.op})
-            self._samples(direction, label)
-        labels = {"job": label}
-        for name, value in job.cpu.items():
-            self._metric(f"job_{name}", labels, value)
-        for what, level, share in job.depths:
-            self._metric(f"job_{what}_share", {**labels, "level": level}, share * units.PERCENT)
-        for lower, upper, share in job.shares:
-            edges = {"phase": "completion", "lower_s": lower, "upper_s": upper}
-            self._metric("job_latency_share", {**labels, **edges}, share * units.PERCENT)
-        if job.n_errors is not None:
-            self._metric("job_errors", labels, job.n_errors)
-
-    def _operation(self, job: Job, direction: Direction, keys: Row, is_only: bool) -> None:
-        issued = job.issued.get("total", {})
+    def _add(self, job: Job, direction: Direction, label: str | None, *, is_only: bool) -> None:
         op = direction.op
-        n_ops = issued.get(op) if op != _MIXED else (sum(issued.values()) - issued.get("sync", 0) if issued else None)
-        if op == "sync":
-            n_ops = n_ops or None  # some versions count fdatasync elsewhere
-        headers = settings_of(job, self.result)
-        sizes = {_size_of(header, op) for header in headers}
-        block_size = sizes.pop() if len(sizes) == 1 else None
-        total = direction.phases.get("sync" if op == "sync" else "total") or Latency(None, None, None, None)
-        rates = self._rates(direction, n_ops, block_size) if op != "sync" else {"n_ops": n_ops}
-        latency_s = direction.runtime_ms and units.seconds(10 * direction.runtime_ms, "msec")
-        if latency_s and total.low is not None and total.low > latency_s:
-            self.doubtful.append((direction.line, "impossible_latency", f"{op}: a latency longer than the run is left out"))
-            direction.phases.pop("total")
-            total = Latency(None, None, None, None)
+        keys: Row = {"job": label, "op": op, "scope": "total" if job.is_total else "job"}
+        issued = job.issued.get("total", {})
+        n_ops = sum(issued.values()) - issued.get("sync", 0) if op == "mixed" and issued else issued.get(op)
+        self._drop_impossible(direction)
+        latency = direction.phases.get("total", _NO_LATENCY)
+        bytes_each = block_size(job, op, self.result)
+        has_failed = job.error != 0 or job.n_errors  # what failed is counted, but has no bytes
+        amounts = self._amounts(direction, n_ops, None if has_failed else bytes_each)
         self.report.add(
-            "operations", **keys, **rates, block_size_bytes=block_size, queue_depth=queue_depth(job, op, self.result),
-            latency_mean_s=total.mean, latency_stddev_s=total.stddev, latency_min_s=total.low,
-            latency_max_s=total.high, n_errors=job.n_errors if is_only else None,
+            "operations", **keys, **amounts, block_size_bytes=bytes_each,
+            queue_depth=queue_depth(job, op, self.result), latency_mean_s=latency.mean, latency_stddev_s=latency.stddev,
+            latency_min_s=latency.low, latency_max_s=latency.high, n_errors=job.n_errors if is_only else None,
         )  # fmt: skip
+        self._add_latencies(direction, keys)
 
-    def _rates(self, direction: Direction, n_ops: int | None, block_size: int | None) -> Row:
-        """Counts and rates: exact ones where the counts print as what stands there, else the printed ones."""
-        line = direction.line
-        duration = units.seconds(direction.runtime_ms or 0, "msec") or None
-        iops = count(direction.iops or "", self.style)
-        style, printed = self._bytes(direction, n_ops, block_size)
-        if direction.op == _MIXED and direction.iops == "0" and direction.phases:
-            self.doubtful.append((line, "mixed_not_summed", "mixed: expected the sum of all directions, found IOPS=0"))
-            return {"n_ops": n_ops, "duration_s": duration}
-        rate = self._rate(direction, style)
-        exact = n_ops * block_size if n_ops and block_size else None
-        if exact is not None and not (printed and printed.holds(exact) and exact <= MAX_INTEGER):
-            exact = None
-        if exact is None and printed is not None and printed.value <= MAX_INTEGER:
-            n_bytes: int | None = round(printed.value)
-        else:
-            n_bytes = exact
-        ops_per_s = iops.value if iops else None
-        if n_ops and duration and iops:
-            if iops.holds(n_ops / duration):
-                ops_per_s = n_ops / duration
+    def _add_syncs(self, job: Job, label: str | None, longest_s: float | None) -> None:
+        """Syncs: fio prints how many there were, from 3.6, and their latency, but no time and no rate of them."""
+        blocks = [direction for direction in job.directions if direction.op == "sync"]
+        n_ops = job.n_syncs
+        if not blocks and n_ops is None:
+            return
+        block = blocks[-1] if blocks else Direction("sync", job.line)
+        keys: Row = {"job": label, "op": "sync", "scope": "total" if job.is_total else "job"}
+        latency = block.phases.get("sync", _NO_LATENCY)
+        self.report.add(
+            "operations", **keys, n_ops=n_ops, duration_s=longest_s if n_ops else None,
+            ops_per_s=n_ops / longest_s if n_ops and longest_s else None,
+            queue_depth=queue_depth(job, "sync", self.result), latency_mean_s=latency.mean,
+            latency_stddev_s=latency.stddev, latency_min_s=latency.low, latency_max_s=latency.high,
+        )  # fmt: skip
+        self._add_latencies(block, keys)
+
+    def _amounts(self, direction: Direction, n_ops: int | None, bytes_each: int | None) -> Row:
+        """Counts and rates: exact ones where the counts print as what stands there, else as printed."""
+        line, op = direction.line, direction.op
+        duration_s = units.seconds(direction.runtime_ms or 0, "msec") or None
+        amounts: Row = {"n_ops": n_ops, "duration_s": duration_s}
+        if op == "mixed" and direction.iops == "0" and direction.phases:
+            self.doubts.append((line, "mixed_not_summed", "expected the rates of all directions, found IOPS=0"))
+            return amounts
+        exact = n_ops * bytes_each if n_ops and bytes_each else None
+        style, n_bytes = self._bytes(direction, exact)
+        iops, rate = count(direction.iops or "", style), self._rate(direction, style)
+        if iops is None or n_bytes is None or rate is None:
+            self.doubts.append((line, "unreadable_figure", f"{op}: expected rates and bytes, found other figures"))
+        is_exact = exact is not None and exact <= MAX_INTEGER and n_bytes is not None and n_bytes.holds(exact)
+        if n_bytes is not None and n_bytes.value <= MAX_INTEGER:
+            amounts["n_bytes"] = exact if is_exact else round(n_bytes.value)
+        amounts["ops_per_s"] = iops.value if iops else None
+        amounts["bytes_per_s"] = rate.value if rate else None
+        if n_ops and duration_s and iops:
+            if iops.holds(n_ops / duration_s):
+                amounts["ops_per_s"] = n_ops / duration_s
             else:
-                text = f"{direction.op}: {n_ops} operations in {duration} s do not give IOPS={direction.iops}"
-                self.doubtful.append((line, "rate_mismatch", text))
-        bytes_per_s = rate.value if rate else None
-        if exact and duration and rate and rate.holds(exact / duration):
-            bytes_per_s = exact / duration
-        if iops is None or printed is None or rate is None:
-            self.doubtful.append((line, "unreadable_figure", f"{direction.op}: expected rates, found others"))
-        return {"n_ops": n_ops, "n_bytes": n_bytes, "duration_s": duration, "ops_per_s": ops_per_s,
-                "bytes_per_s": bytes_per_s}  # fmt: skip
+                text = f"{op}: {n_ops} operations in {duration_s} s do not give {direction.iops!r} a second"
+                self.doubts.append((line, "rate_mismatch", text))
+        if exact and is_exact and duration_s and rate and rate.holds(exact / duration_s):
+            amounts["bytes_per_s"] = exact / duration_s
+        return amounts
 
-    def _bytes(self, direction: Direction, n_ops: int | None, block_size: int | None) -> tuple[Style, Printed | None]:
+    def _bytes(self, direction: Direction, exact: int | None) -> tuple[Style, Printed | None]:
         """The bytes as printed; to 2.16 ``KB`` is 1000 B with kb_base=1000, which only the counts can tell."""
-        printed = size(direction.n_bytes or "", self.style)
-        if self.style.is_old and n_ops and block_size and printed and not printed.holds(n_ops * block_size):
+        style, text = self.style, direction.n_bytes or ""
+        printed = size(text, style)
+        if style.is_old and exact and printed and not printed.holds(exact):
             decimal = Style(is_old=True, has_decimals=False, kb_base=1000)
-            other = size(direction.n_bytes or "", decimal)
-            if other is not None and other.holds(n_ops * block_size):
+            other = size(text, decimal)
+            if other is not None and other.holds(exact):
                 return decimal, other
-        return self.style, printed
+        return style, printed
 
     @staticmethod
     def _rate(direction: Direction, style: Style) -> Printed | None:
@@ -174,54 +130,26 @@ class Rows:
             return other
         return rate
 
-    def _latencies(self, direction: Direction, keys: Row) -> None:
+    def _drop_impossible(self, direction: Direction) -> None:
+        """Latencies of a clock that was not read: 2.1.11 prints such totals for unified_rw_reporting."""
+        limit_s = units.seconds(10 * (direction.runtime_ms or 0), "msec")
+        for phase, latency in list(direction.phases.items()):
+            if limit_s and latency.low is not None and latency.low > limit_s:
+                text = f"{direction.op} {phase}: expected latencies within the run, found a minimum of {latency.low} s"
+                self.doubts.append((direction.line, "impossible_latency", text))
+                direction.phases[phase] = _NO_LATENCY
+
+    def _add_latencies(self, direction: Direction, keys: Row) -> None:
         for phase, latency in direction.phases.items():
-            self.report.add("latency_summary", **keys, phase=phase, mean_s=latency.mean, stddev_s=latency.stddev,
-                            min_s=latency.low, max_s=latency.high)  # fmt: skip
-        repeated = Counter((phase, percentile) for phase, _, percentile, _ in direction.percentiles)
-        for phase, _, percentile, latency_s in direction.percentiles:
+            if latency != _NO_LATENCY:
+                self.report.add("latency_summary", **keys, phase=phase, mean_s=latency.mean, stddev_s=latency.stddev,
+                                min_s=latency.low, max_s=latency.high)  # fmt: skip
+        repeated = Counter((phase, percentile) for phase, percentile, _ in direction.percentiles)
+        for phase, percentile, latency_s in direction.percentiles:
             if repeated[phase, percentile] == 1:
                 self.report.add("latency_percentiles", **keys, phase=phase, percentile=percentile, latency_s=latency_s)
-                if any(abs(latency_s - cap) < 1e-7 for cap in _CAPS[not self.is_micro]):
+                if any(abs(latency_s - cap) < units.NANO / 2 for cap in self.caps):
                     self.capped.append(direction.line)
         if any(n > 1 for n in repeated.values()):
-            text = f"{direction.op}: expected different percentiles, found equal ones (rounded by fio), which are left out"
-            self.doubtful.append((direction.line, "percentiles_rounded", text))
-
-    def _samples(self, direction: Direction, label: str | None) -> None:
-        labels = {"job": label, "op": direction.op}
-        if direction.bandwidth:
-            unit, values = direction.bandwidth
-            factor = _sample_factor(unit, direction)
-            for name, value in values.items():
-                is_rate = name in ("min", "max", "mean", "stddev") and value is not None and factor is not None
-                if name == "samples" or is_rate or name == "share":
-                    scaled = value * factor if is_rate and value is not None and factor is not None else value
-                    self._metric(f"job_bytes_per_s_{name}", labels, scaled, "B/s" if is_rate else "1")
-        for name, value in (direction.iops_samples or {}).items():
-            self._metric(f"job_ops_per_s_{name}", labels, value, "1" if name == "samples" else "1/s")
-        for text, name in ((r"(\d+) zone resets", "job_zone_resets"), (r"Cachehit=(\S+)%", "job_cache_hit_ratio")):
-            if match := re.match(text, direction.remark or ""):
-                self._metric(name, labels, ratio(match[1]) if "ratio" in name else number(match[1]))
-
-    def _group(self, group: Group) -> None:
-        for op, (is_old, (*first, shortest, longest)) in group.rows.items():
-            names = ("bytes", "bytes_per_s", "bytes_per_s_min", "bytes_per_s_max")
-            texts = first if is_old else [first[3], *first[:3]]
-            labels = {"group": group.number, "op": op}
-            style = Style(is_old, self.style.has_decimals)
-            sizes = [size(text, style) for text in texts]
-            for name, printed in zip(names, sizes, strict=True):
-                self._metric(f"group_{name}", labels, printed.value if printed else None, "B" if name == "bytes" else "B/s")
-            seconds = [units.seconds(float(text), "msec") for text in (shortest, longest)]
-            for name, value in zip(("min", "max"), seconds, strict=True):
-                self._metric(f"group_duration_{name}", labels, value, "s")
-            if not self.result.jobs:  # an excerpt: nothing finer is known
-                n_bytes, rate = (printed.value if printed else None for printed in sizes[:2])
-                self.report.add("operations", op=op, scope="total", n_bytes=n_bytes and round(n_bytes),
-                                duration_s=seconds[1], bytes_per_s=rate)  # fmt: skip
-
-    def _metric(self, name: str, labels: Row, value: float | None, unit: str = "1") -> None:
-        if value is not None:
-            text = json.dumps({key: label for key, label in labels.items() if label is not None}, ensure_ascii=False)
-            self.report.add("metric_series", metric=name, labels=text, value=float(value), unit=unit)
+            text = f"{direction.op}: expected different percentiles, found equal ones, rounded by fio: left out"
+            self.doubts.append((direction.line, "percentiles_rounded", text))

@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
-from pipeline.parse._fio_text_job import JOB, NEW_RATES, OLD_RATES, Job, start_job
+from pipeline.parse._fio_text_block import Job
+from pipeline.parse._fio_text_job import JOB, NEW_RATES, OLD_RATES, begins_another, read_line, start_job
 
-MAX_LINE = 4096  # longer than any line of fio's: not worth a regular expression
-HEADER = re.compile(r"(.+?): \(g=(\d{1,9})\): rw=(\w+), (bs.*?), ioengine=(.+?), iodepth=(\d{1,9})$")
+MAX_LINE = 2048  # longer than any line of fio's: not worth a regular expression
+HEADER = re.compile(r"(.+?): \(g=(\d{1,9})\): rw=(\w+), (bs[^=]*=[^=]*), ioengine=([^=,]+), iodepth=(\d{1,9})$")
 _CPU_HEADER = re.compile(r"(.+?): ioengine=(cpu\w*), cpuload=(\d+), cpucycle=(\d+)$")
 _VERSION = re.compile(r"fio[- ]v?\d+\.\d[\w.+-]*$")
-_HOST = re.compile(r"hostname=(\S+), be=\d, .*?, os=(.+?), arch=(.+?), fio=(\S+?)(?:, flags=\w+)?$")
+_HOST = re.compile(r"hostname=(\S+), be=\d, [^,]*, os=([^,]+), arch=([^,]+), fio=([^,]+)(?:, flags=\w+)?$")
 _PREFIX = re.compile(r"<[\w.:,%/-]{1,255}>(?: |$)")
 _PROGRESS = re.compile(r"Jobs: \d+ \(f=\d+\)(?:[^\[]*(?:\[[^\]]*\]\s?)+)?\s*(?=\S.*: \(groupid=|<)")
 GROUP = re.compile(r"Run status group (\d{1,9}) \(all jobs\):$")
@@ -88,12 +89,13 @@ class Run:
 
     @property
     def has_status(self) -> bool:
+        """Whether a status report has begun."""
         return bool(self.statuses)
 
 
 def clean(line: str) -> tuple[str, bool]:
-    """A line without indentation, progress and a client's ``<host>``; and whether there was a host."""
-    text = line.strip()
+    """A line without indentation, quotation, progress and a client's ``<host>``; and whether there was a host."""
+    text = line.strip().lstrip("> ")
     if len(text) > MAX_LINE:
         return "", False
     if text.startswith("Jobs: "):
@@ -129,7 +131,9 @@ class _Splitter:
         self.pending: list[tuple[str, int, str]] = []  # said after a run: the next one's, if there is one
 
     def take(self, line: int, text: str, has_host: bool) -> None:
-        if self.job is not None and self.job.read(line, text):
+        if self.job is not None and begins_another(self.job, text):
+            self._start_job(Job(line))
+        if self.job is not None and read_line(self.job, line, text):
             self.runs[-1].last_line = line
         elif self._take_block(line, text) or self._take_start(line, text, has_host) or self._take_note(line, text):
             if self.runs:
@@ -137,7 +141,9 @@ class _Splitter:
         elif self.section == "disk" and "ios=" in text:
             self._status(line).torn_line = line
         elif self.job is not None:
-            self.job.unread.append((line, text))
+            self.job.unread = self.job.unread or (line, text)
+            self.job.n_unread += 1
+            self.job.n_unread_here += 1
 
     def _run(self, line: int, *, is_new: object = False) -> Run:
         if is_new or not self.runs:
@@ -162,8 +168,9 @@ class _Splitter:
         if match := JOB.match(text):
             self._start_job(start_job(match, line))
         elif self.job is None and (NEW_RATES.match(text) or OLD_RATES.match(text)):
-            self._start_job(Job(line))  # the block's first line is missing
-            return self.job is not None and self.job.read(line, text)
+            job = Job(line)  # the block's first line is missing
+            self._start_job(job)
+            return read_line(job, line, text)
         elif match := GROUP.match(text):
             self._start_group(line, int(match[1]))
         elif match := NEW_GROUP_ROW.match(text) or OLD_GROUP_ROW.match(text):
@@ -202,9 +209,10 @@ class _Splitter:
     def _take_start(self, line: int, text: str, has_host: bool) -> bool:
         run = self.runs[-1] if self.runs else None
         is_over = run is not None and run.has_status
-        if match := HEADER.match(text):
+        if (match := HEADER.match(text)) and ": (g=" not in match[1]:
             name, group, *values = match.groups()
             settings = dict(zip(("rw", "bs", "ioengine", "iodepth"), values, strict=True))
+            settings["bs"] = settings["bs"].removeprefix("bs=")
             # Headers come before the version, but for a client's.
             run = self._run(line, is_new=not (has_host and run) and (is_over or (run and run.version is not None)))
             run.headers.append(Header(line, name, int(group), settings))

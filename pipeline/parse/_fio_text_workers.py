@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pipeline.parse._fio_text_block import Job
 from pipeline.parse._fio_text_figures import block_sizes, integer
-from pipeline.parse._fio_text_job import Job
 from pipeline.parse._fio_text_result import Result
 from pipeline.parse._fio_text_split import Header
 
 # Engines that return from each I/O before they start the next, whatever iodepth says (FIO_SYNCIO in fio's engines).
-SYNCHRONOUS = frozenset(
-    "sync psync vsync pvsync pvsync2 mmap splice falloc ftruncate e4defrag net netsplice cpu cpuio exec http mtd dev-dax "
-    "libpmem libhdfs libzbc libcufile libhipfile libiscsi gfapi ime_psync ime_psyncv page_fault filecreate filestat "
-    "filedelete dircreate dirstat dirdelete".split()
+_SYNCHRONOUS = (
+    "sync psync vsync pvsync pvsync2 mmap splice falloc ftruncate e4defrag net netsplice cpu cpuio exec http mtd "
+    "dev-dax libpmem libhdfs libzbc libcufile libhipfile libiscsi gfapi ime_psync ime_psyncv page_fault filecreate "
+    "filestat filedelete dircreate dirstat dirdelete"
 )
+SYNCHRONOUS = frozenset(_SYNCHRONOUS.split())
 _WRITES = ("write", "rw")  # as parts of rw=: randwrite, randrw, trimwrite
 
 
@@ -33,16 +34,24 @@ def headers_of(job: Job, result: Result) -> list[Header]:
     """The headers of the jobs that a block stands for; empty when it cannot be told."""
     if job.is_total:
         return result.headers
+    key = job.name, job.group, job.members > 1
+    if key not in result.headers_by_job:
+        result.headers_by_job[key] = _candidates(job, result)
+    found = result.headers_by_job[key]
+    if job.members > 1 or len(found) <= 1:
+        return found
+    # Sections of one name: in their order, if each has one block.
+    index, n_blocks = result.positions[job.line]
+    return [found[index]] if n_blocks == len(found) and not any(header.is_repeated for header in found) else []
+
+
+def _candidates(job: Job, result: Result) -> list[Header]:
     if job.members > 1:  # group_reporting: the name is that of the group's first job
         alone = {(other.name, other.group) for other in result.jobs if other.members == 1}
         return [h for h in result.headers if h.group == job.group and (h.name, h.group) not in alone]
     named = [header for header in result.headers if header.name == job.name and header.group in (None, job.group)]
-    if len({tuple(header.settings.items()) for header in named}) <= 1:
-        return named[:1]
-    # Sections of one name: in their order, if each has one block.
-    blocks = [other for other in result.jobs if (other.name, other.group) == (job.name, job.group)]
-    index = next(i for i, other in enumerate(blocks) if other is job)
-    return [named[index]] if len(blocks) == len(named) and not any(h.is_repeated for h in named) else []
+    is_alike = len({tuple(header.settings.items()) for header in named}) <= 1
+    return named[:1] if is_alike else named
 
 
 def block_size(job: Job, op: str, result: Result) -> int | None:
@@ -53,11 +62,10 @@ def block_size(job: Job, op: str, result: Result) -> int | None:
 
 def queue_depth(job: Job, op: str, result: Result) -> float | None:
     """Configured I/Os outstanding of the block's workers together; of syncs, only a synchronous engine's are known."""
-    headers = headers_of(job, result)
     if job.is_total:
-        workers = [_doing(headers_of(other, result), op) and other.members for other in result.jobs if not other.is_total]
-        depths = [queue_depth(other, op, result) for other in result.jobs if not other.is_total and _has(other, op)]
-        return sum(depth or 0 for depth in depths) if workers and depths and None not in depths else None
+        parts = [queue_depth(other, op, result) for other in result.jobs if not other.is_total and _has(other, op)]
+        return sum(part or 0 for part in parts) if parts and None not in parts else None
+    headers = headers_of(job, result)
     counts = _workers(headers, job.members)
     depths = [_depth(header, op) for header in headers]
     if counts is None:  # several sections with numjobs: fine if all are alike

@@ -15,7 +15,8 @@ TOOL = "perf_stat"
 STARTED = re.compile(r"# started on (\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4})\s*$")
 VERSION = re.compile(r"perf version (\S+)\s*$")
 COMMAND = re.compile(r"\S*perf stat \S.*")
-_CORE_PMU = re.compile(r"cpu(_core|_atom)?/")
+# Events that are counted on a few CPUs only: of the uncore, and perf's own.
+_PARTIAL = re.compile(r"\[|^(?!cpu(?:_core|_atom)?/).*/|^(?:duration|user|system)_time|^num_|^system_tsc_freq")
 
 
 @dataclass
@@ -94,15 +95,15 @@ class Counters:
             self._unread.append((line, "".join(c if c.isprintable() else "�" for c in text.strip()[:80])))
         self._n_unread += 1
 
-    def finish(self) -> Report:
-        """Write rows and warnings, judge completeness, and return the report."""
+    def finish(self, *, is_closed: bool = False) -> Report:
+        """Write rows and warnings, judge completeness (if no closing line tells it), and return the report."""
         self._write_rows()
         for line, text in self._unread:
             found = f"found {self._n_unread} other lines, the first: {text}"
             self.report.warn(line, "unread_lines", f"expected counters, {found}")
         for code, (line, message, count) in self._problems.items():
             self.report.warn(line, code, message + (f" ({count} times)" if count > 1 else ""))
-        if missing := self._missing():
+        if not is_closed and (missing := self._missing()):
             self.report.incomplete(self.rows[-1].line, "truncated", missing)
         if self._times and "duration_s" not in self.report.run:
             self.report.describe(duration_s=self._times[-1])
@@ -135,13 +136,13 @@ class Counters:
         if len(intervals) > 1:
             expected, found = len(intervals[-2]), len(intervals[-1])
             return f"expected {expected} lines in the last interval, found {found}" if found < expected else None
-        keys = intervals[0]
-        if not keys[0][1]:
+        keys = [row.key for row in rows if not row.event or not _PARTIAL.search(row.event)]
+        if not keys or not keys[0][1]:
             return None
         # Either all aggregates of an event, then the next event, or all events of an aggregate, then the next.
         major = 0 if len(keys) > 1 and keys[0][0] == keys[1][0] else 1
         groups = [(name, [key[1 - major] for key in group]) for name, group in groupby(keys, key=lambda k: k[major])]
-        if len(groups) < 2 or _is_uncore(groups[-1][0]):
+        if len(groups) < 2:
             return None
         whole, (name, part) = groups[-2][1], groups[-1]
         is_cut = len(part) < len(whole) and whole[: len(part)] == part
@@ -150,11 +151,6 @@ class Counters:
 
 def _count(text: str) -> int:
     return int(text[:9] or 0)
-
-
-def _is_uncore(event: str) -> bool:
-    """Whether an event may be counted on a few CPUs only."""
-    return "[" in event or ("/" in event and not _CORE_PMU.match(event))
 
 
 class Feed:

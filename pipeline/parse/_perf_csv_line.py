@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from pipeline.parse._perf_counters import Counter
@@ -38,11 +39,11 @@ def counter_of(line: str, number_of_line: int, separator: str) -> Counter | None
     head = tail[: runtime.start] if runtime else tail
     is_split = runtime is not None and separator == "," and "," in runtime.percent  # 100,00 and 1,10 at their commas
     counter = Counter(number_of_line, status=STATUS.get(text, "counted"))
-    rest = _take_prefix(fields[:at], counter)
-    if rest:
-        if not (is_split and len(rest) == 1 and rest[0].strip().isdigit()):
+    if _take_prefix(fields[:at], counter, separator):
+        whole = fields[at - 1].strip()
+        if not is_split or not whole.isdigit() or _take_prefix(fields[: at - 1], counter, separator):
             return None
-        text = f"{rest[0].strip()},{text}"
+        text = f"{whole},{text}"
     if head[1:] and head[-1].endswith("%"):
         deviation = head.pop()
         if is_split and head[1:] and head[-1].isdigit():
@@ -76,13 +77,11 @@ def metric_alone(line: str, number_of_line: int, separator: str) -> Counter | No
     """Read a line with a metric, or the name of a metric group (as the event), and no counter; None: neither."""
     fields = line.split(separator)
     counter = Counter(number_of_line)
-    n_before = next((i for i, field in enumerate(fields) if not field.strip()), 0)
+    n_before = next((i for i, field in enumerate(fields) if not field.strip()), len(fields))
     label = fields[-1].strip()
-    if (
-        len(fields) < 4
-        or not (_EVENT.match(label) or label.startswith("%"))
-        or _take_prefix(fields[:n_before], counter)
-    ):
+    if n_before > len(fields) - 3 or not (_EVENT.match(label) or label.startswith("%")):
+        return None
+    if _take_prefix(fields[:n_before], counter, separator):
         return None
     middle = [field for field in fields[n_before:-2] if field]
     if middle and not re.fullmatch(r"\d+ \d{1,3}[.,]\d\d", " ".join(middle)):
@@ -102,10 +101,12 @@ def metric_alone(line: str, number_of_line: int, separator: str) -> Counter | No
 def names_of(line: str, separator: str) -> list[str] | None:
     """Names of the metrics in the header of ``--metric-only``; None when the line is no such header."""
     prefix = re.compile(_HEADER_PREFIX.pattern % re.escape(separator)).match(line)
-    names = line[prefix.end() if prefix else 0 :].split(separator)
-    if names[-1].strip():
+    start = prefix.end() if prefix else 0
+    names = [name.strip() for name in line[start:].split(separator)]
+    if not names[-1]:
+        names.pop()
+    elif not start:
         return None
-    names = [name.strip() for name in names[:-1]]
     return names if names and all(_EVENT.match(name) or name.startswith("%") for name in names) else None
 
 
@@ -114,7 +115,7 @@ def metrics_of(line: str, number_of_line: int, separator: str, names: list[str])
     fields = line.split(separator)
     first = Counter(number_of_line)
     values = fields[-len(names) - 1 : -1]
-    if fields[-1].strip() or len(values) < len(names) or _take_prefix(fields[: -len(names) - 1], first):
+    if fields[-1].strip() or len(values) < len(names) or _take_prefix(fields[: -len(names) - 1], first, separator):
         return None
     if any(value and number(value) is None for value in values):
         return None
@@ -140,7 +141,7 @@ def _value_at(fields: list[str]) -> int | None:
 
 
 def _runtime_of(tail: list[str], separator: str) -> Runtime | None:
-    for i, (runtime, percent) in enumerate(zip(tail[1:], tail[2:], strict=False), 1):
+    for i, (runtime, percent) in enumerate(pairwise(tail[1:]), 1):
         if runtime.isdigit() and re.fullmatch(r"\d{1,3}[.,]\d\d", percent):
             return Runtime(i, i + 2, percent)
         fraction = tail[i + 2] if i + 2 < len(tail) else ""
@@ -149,7 +150,7 @@ def _runtime_of(tail: list[str], separator: str) -> Runtime | None:
     return None
 
 
-def _take_prefix(fields: list[str], counter: Counter) -> list[str]:
+def _take_prefix(fields: list[str], counter: Counter, separator: str) -> list[str]:
     """Take time, aggregate with its count, or task; return the fields that are left over."""
     if fields and (match := _TIME.fullmatch(fields[0])):
         counter.time_s = number(match[1])
@@ -162,9 +163,8 @@ def _take_prefix(fields: list[str], counter: Counter) -> list[str]:
         if fields and fields[0].strip().isdigit() and not counter.aggregate.startswith("CPU"):
             counter.n_counters = fields[0].strip()
             fields = fields[1:]
-    elif fields and re.fullmatch(r".*\D-\d+\s*", task := ",".join(fields)):
-        counter.task = task.strip()
-        fields = []
+    elif re.fullmatch(r".+-\d+\s*", task := separator.join(fields)):
+        counter.task, fields = task.strip(), []
     return fields
 
 

@@ -83,7 +83,7 @@ class Block:
 
     def finish(self) -> Report:
         """Judge completeness and return the report."""
-        report = self.counters.finish()
+        report = self.counters.finish(is_closed="elapsed" in self.closed)
         if self.table is not None and not self.counters.rows:
             report.warn(None, "no_values", "expected values of the metrics, found none")
         if report.run["is_complete"] and (missing := self._missing()):

@@ -1,96 +1,129 @@
-"""Columns of pgbench's logs, read at once: ten million lines take seconds."""
+"""Rows of a pgbench log with a line a transaction: its series, and statistics over all of it."""
 
 from __future__ import annotations
 
-import io
-from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from pipeline.parse._source import Source
+from pipeline import units
+from pipeline.parse._pgbench_cells import Cells, Flags, Integers
+from pipeline.parse._report import Report
 
-Integers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-_ASCII = bytes(range(128)) + b"?" * 128
-_BLOCK_BYTES = 1 << 24  # no line of a log is as long
-
-
-@dataclass
-class Cells:
-    """The well-formed lines of a log: a column a field. The third may be a word, which is -1 there."""
-
-    numbers: list[Integers]
-    is_skipped: Flags
-    is_failed: Flags
-    n_bad: int  # lines of another form
-    is_torn: bool  # the last line has no line feed; it is left out
+OP = {"op": "transaction", "scope": "total"}
+PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+_MAX_EPOCH_S = 10**10
 
 
-def read_cells(source: Source, n_columns: int, *, has_words: bool) -> Cells:
-    """Read all lines with this number of fields; those with others are counted. ValueError when they are no lines."""
-    import pyarrow as pa
-
-    data = _plain(source)
-    end = data.rfind(b"\n") + 1
-    is_torn = end < len(data) and data[end:].strip() != b""
-    try:
-        table, n_bad = _table(data[:end], n_columns, "int64")
-    except pa.ArrowInvalid:
-        table, n_bad = _table(data[:end].translate(_ASCII), n_columns, "string")
-    numbers, is_skipped, is_failed = _columns(table)
-    is_word = is_skipped | is_failed if has_words else np.zeros(table.num_rows, bool)
-    is_good = np.ones(table.num_rows, bool)
-    for index, column in enumerate(numbers):
-        is_good &= (column >= 0) | (is_word if index == 2 else False)
-    n_bad += int(len(is_good) - is_good.sum())
-    return Cells([c[is_good] for c in numbers], is_skipped[is_good], is_failed[is_good], n_bad, is_torn)
-
-
-def _plain(source: Source) -> bytes:
-    """The bytes as ASCII lines, without a byte order mark."""
-    data = source.data
-    if b"\0" in data[:1024] or data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff")) or b"\r" in data[:1024]:
-        return source.text.encode()
-    return data
-
-
-def _table(data: bytes, n_columns: int, kind: str) -> tuple[Any, int]:
-    import pyarrow as pa
-    from pyarrow import csv
-
-    names = [str(i) for i in range(n_columns)]
-    if not data.strip():
-        return pa.table({name: pa.array([], kind) for name in names}), 0
-    bad: list[int] = []
-
-    def skip(_: Any) -> str:
-        bad.append(1)
-        return "skip"
-
-    table = csv.read_csv(
-        io.BytesIO(data),
-        read_options=csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
-        parse_options=csv.ParseOptions(delimiter=" ", quote_char=False, invalid_row_handler=skip),
-        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(names, kind), null_values=[]),
-    )
-    return table, len(bad)
+def add_transactions(report: Report, cells: Cells) -> bool:
+    """Add all rows of a log of transactions; False when there are none."""
+    client, number, latency, script, epoch, micro = cells.numbers[:6]
+    stamp = np.minimum(epoch, _MAX_EPOCH_S) * 1_000_000 + np.minimum(micro, 999_999)
+    if not len(stamp):
+        return False
+    is_done = ~(cells.is_skipped | cells.is_failed)
+    start = int((stamp - np.where(is_done, latency, 0)).min())
+    end = int(stamp.max())
+    _describe(report, start, end)
+    lag = _lag(report, cells, is_done)
+    n_failed, n_skipped = int(cells.is_failed.sum()), int(cells.is_skipped.sum())
+    duration = (end - start) * units.MICRO
+    n_ops = int(is_done.sum())
+    report.add("operations", **OP, n_ops=n_ops, duration_s=duration, n_errors=n_failed,
+               ops_per_s=n_ops / duration if duration else None, queue_depth=_queue_depth(client, lag),
+               **_statistics(latency[is_done], "latency_"))  # fmt: skip
+    if n_skipped:
+        report.warn(
+            None, "transactions_skipped", f"expected all scheduled transactions to run, found {n_skipped} skipped"
+        )
+    if not n_failed + n_skipped:
+        _check_numbers(report, client, number)
+    time_s = (stamp[is_done] - start) * units.MICRO
+    jobs = _names(client[is_done])
+    _add_latencies(report, "total", latency[is_done], time_s, jobs)
+    if lag is not None:
+        _add_latencies(report, "schedule_lag", lag[is_done], time_s, jobs)
+    _add_scripts(report, script[is_done], latency[is_done])
+    return True
 
 
-def _columns(table: Any) -> tuple[list[Integers], Flags, Flags]:
-    """Numbers (-1: none), and which lines have a word for skipped or failed in the third field."""
-    import pyarrow.compute as pc
+def _describe(report: Report, start_us: int, end_us: int) -> None:
+    report.describe(duration_s=(end_us - start_us) * units.MICRO)
+    if start_us >= 0:
+        report.describe(started_at=datetime.fromtimestamp(start_us // 1_000_000, UTC).replace(
+            microsecond=start_us % 1_000_000))  # fmt: skip
 
-    columns = []
-    is_skipped, is_failed = np.zeros(table.num_rows, bool), np.zeros(table.num_rows, bool)
-    for index, column in enumerate(table.itercolumns()):
-        if column.type == "string":
-            is_number = pc.match_substring_regex(column, r"^[0-9]{1,18}$")
-            columns.append(pc.if_else(is_number, column, "-1").cast("int64").to_numpy())
-            if index == 2:
-                is_skipped = pc.equal(column, "skipped").to_numpy()
-                is_failed = pc.match_substring_regex(column, r"^(failed|serialization|deadlock|other)$").to_numpy()
-        else:
-            columns.append(column.to_numpy())
-    return columns, is_skipped, is_failed
+
+def _queue_depth(client: Integers, lag: Integers | None) -> float | None:
+    return float(len(np.unique(client))) if lag is None else None
+
+
+def _lag(report: Report, cells: Cells, is_done: Flags) -> Integers | None:
+    """The schedule lag, if the log has one; the retries become a parameter."""
+    extra = cells.numbers[6:]
+    if not extra:
+        return None
+    is_lag = len(extra) == 2 or bool(cells.is_skipped.any()) or int(extra[0].max(initial=0)) > 100
+    if bool((extra[0] > cells.numbers[2])[is_done].any()):
+        is_lag = False  # part of the latency is never longer
+    if len(extra) == 2:
+        report.parameter("retries", int(extra[1].sum()))
+    elif not is_lag:
+        report.warn(
+            None, "unknown_column", "expected schedule_lag or retries, found a seventh column that may be either"
+        )
+    return extra[0] if is_lag else None
+
+
+def _statistics(latency: Integers, prefix: str = "") -> dict[str, Any]:
+    """Mean, standard deviation of the sample, minimum and maximum in seconds; nothing of no transactions."""
+    n = len(latency)
+    if not n:
+        return {}
+    stddev = float(latency.std(ddof=1)) * units.MICRO if n > 1 else None
+    extremes = {"min_s": int(latency.min()) * units.MICRO, "max_s": int(latency.max()) * units.MICRO}
+    values = {"mean_s": float(latency.mean()) * units.MICRO, "stddev_s": stddev, **extremes}
+    return {f"{prefix}{name}": value for name, value in values.items()}
+
+
+def _add_latencies(report: Report, phase: str, latency: Integers, time_s: Any, jobs: Any) -> None:
+    """Summary, percentiles and series of one phase."""
+    n = len(latency)
+    if not n:
+        return
+    report.add("latency_summary", **OP, phase=phase, n_ops=n, **_statistics(latency))
+    ordered = np.sort(latency)
+    for percentile in PERCENTILES:
+        rank = -(-n * round(percentile * 100) // 10_000)  # in integers: 99.9 % of 1000 is rank 999, not 1000
+        report.add("latency_percentiles", **OP, phase=phase, percentile=percentile,
+                   latency_s=int(ordered[rank - 1]) * units.MICRO)  # fmt: skip
+    report.add_block("latency_series", {"op": "transaction", "job": jobs, "phase": phase, "time_s": time_s,
+                                        "latency_s": latency * units.MICRO})  # fmt: skip
+
+
+def _names(client: Integers) -> Any:
+    values, inverse = np.unique(client, return_inverse=True)
+    return np.array([str(value) for value in values], dtype=object)[inverse]
+
+
+def _add_scripts(report: Report, script: Integers, latency: Integers) -> None:
+    scripts = np.unique(script)
+    for number in scripts if len(scripts) > 1 else []:
+        part = latency[script == number]
+        report.add("operations", op="transaction", scope="job", job=f"script {number}", n_ops=len(part),
+                   **_statistics(part, "latency_"))  # fmt: skip
+
+
+def _check_numbers(report: Report, client: Integers, number: Integers) -> None:
+    """Each client counts its transactions from 0 (1 in newer versions): gaps are lines that were not logged."""
+    clients, inverse = np.unique(client, return_inverse=True)
+    last = np.zeros(len(clients), np.int64)
+    np.maximum.at(last, inverse, number)
+    is_from_1 = bool((number > 0).all())
+    expected = sum(last.tolist()) + (0 if is_from_1 else len(clients))
+    if expected > len(number):
+        found = f"{len(number)}: a sample (--sampling-rate), or lines are missing"
+        report.incomplete(
+            None, "transactions_missing", f"expected {expected} transactions by their numbers, found {found}"
+        )

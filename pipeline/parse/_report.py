@@ -25,6 +25,7 @@ class Report:
         self.run: Row = {"is_complete": True}
         self.rows: dict[str, list[Row]] = {}
         self.blocks: dict[str, list[Block]] = {}
+        self.alone: tuple[int | None, str, str] | None = None
         self.describe(**run)
 
     def describe(self, **run: Any) -> None:
@@ -54,6 +55,20 @@ class Report:
         """Mark the report as not whole, and say what is missing."""
         self.run["is_complete"] = False
         self.warn(line, code, message)
+
+    def supplement(self, line: int | None, code: str, message: str) -> None:
+        """Mark the file as a log beside the tool's own report: in a run folder its rows become part of that report.
+
+        Where that report is not there, this one is not whole, for the reason given here.
+        """
+        self.alone = (line, code, message)
+
+    def take_in(self, other: Report) -> None:
+        """Make the rows of a supplement part of this report."""
+        for name, rows in other.rows.items():
+            self.rows.setdefault(name, []).extend(rows)
+        for name, blocks in other.blocks.items():
+            self.blocks.setdefault(name, []).extend(blocks)
 
 
 _COLUMNS = {name: frozenset(table.column_names) for name, table in schema.TABLES.items()}

@@ -13,25 +13,27 @@ Grammar
 Versions
     3.0, 4.0, 5.1, 5.3, 6.1, 6.5, 6.6; 2.0 by its source. 1.x is refused: its bucket BB is [2^BB, 2^(BB+1)).
 Traps
-    ACT exits with 0 after it gave up; the lines that say so come before the last block, a few a thread, and other
-    threads print between the lines of a block. A failed I/O prints a line and is in no histogram. 6.0 and 6.1 list
-    histograms that they never print. Several runs may have been appended to one file: a report each. The last
-    block's interval of a run that gave up was not a full one.
+    ACT exits with 0 after it gave up; the lines that say so come before the last block, two or three a thread, and
+    the last interval of such a run was not a full one. Threads print between the lines of a block. A failed I/O
+    prints a line and is in no histogram. Histograms of a block are printed one after the other while I/O goes on:
+    the devices' counts may differ from the total by a few. 6.0 and 6.1 list histograms that they never print.
+    Several runs may have been appended to one file: a report each.
 Sample
-    tests/parse/act/storage53_1dev_ms/
+    tests/parse/act/v53-storage-device-reads/
 Gives
-    latency_bins: phase total, a histogram is a job; intervals between consecutive blocks, empty bins left out.
-    operations: a row a histogram that counted anything, over the intervals that could be read, which are the whole
-    run unless a warning says otherwise. scope total: op read, write (with commit-to-device; of an index, of the
-    cache threads), large_block_read, large_block_write; scope device, with target: the devices' shares of it. Where
-    the same I/O is in a histogram with and in one without ACT's queue (2.0–5.x), the op of the latter and of its
-    devices is device_read or device_write. In 6.x, an index's reads are those of service and cache threads together;
-    in 5.x ``trans-reads`` are the service threads' alone, and device_read all. n_errors: 0 without error lines; else
-    they stand in the rows of read or write (total and device), since ACT does not tell small and large blocks apart.
-    block_size_bytes where the log fixes it; 4096 of an index (fixed in its source). Tomb-raider reads are not counted
-    by ACT.
-    metric_series: requests_queued. parameters: settings as printed, test-kind (storage, index), detected-cpus,
-    ``<device> size``; offered rates are among them.
+    latency_bins: job is the histogram's name, phase total; an interval is the time between two blocks (the first
+    begins at 0), empty bins are left out. A block that cannot be read makes the next interval longer.
+    operations: a row a histogram that counted anything, over the sum of these intervals, which is the whole run
+    unless a warning says otherwise. scope total: op read, write (with commit-to-device, or an index), large_block_read
+    and large_block_write; scope device, with target: the devices' shares. Reads include those that updates cause.
+    Where an I/O is in a histogram with ACT's queue and again in one without (2.0 to 5.x), the latter and its devices
+    have the op device_read or device_write. An index's reads are those of its service and cache threads in 6.x; in
+    5.x ``trans-reads``, of the service threads, are read, and device_read is all. queue_depth is null (ACT offers a
+    rate), latency_mean_s too (bins are too coarse). block_size_bytes where the log fixes it; 4096 of an index, by
+    its source. n_errors is 0 without error lines; else they stand in the rows of read or write, since ACT does not
+    tell whether a small, a large-block or a tomb-raider I/O failed.
+    metric_series: requests_queued. parameters: settings as printed, the offered rates among them; test-kind (storage,
+    index), detected-cpus and ``<device> size``.
 """
 
 from __future__ import annotations

@@ -177,7 +177,7 @@ class _Reader:
         for column, text in cells.items():
             if column != "%-ile" and text != "N/A":
                 if rows.number(text) is None:
-                    self.notes.add(line, "bad_number", f"expected {column}, found {text!r}", is_damage=True)
+                    self.notes.add_bad_number(line, column, text)
                 elif line == self.draft.last:
                     check_decimals(text, 3, line, self.notes)
         return latencies

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from pipeline import units
 from pipeline.parse import _diskspd_rows as rows
 from pipeline.parse._diskspd_markup import (
     DECLARES,
@@ -149,6 +150,17 @@ class _Reader:
             targets=targets,
         )
 
+    def _number(self, parent: Element | None, name: str) -> float | None:
+        text = self.document.text(parent, name)
+        value = rows.number(text)
+        if value is None and text is not None:
+            self.notes.add_bad_number(None, name, text)
+        return value
+
+    def _seconds(self, parent: Element | None, name: str) -> float | None:
+        value = self._number(parent, name)
+        return None if value is None else value * units.MILLI
+
     def _add_parameters(self) -> None:
         found: list[tuple[str, str]] = []
         for part in ("System", "Profile"):
@@ -174,22 +186,22 @@ class _Reader:
 
     def _add_latency(self, result: Element, span: Span) -> None:
         """Add what DISKSPD totals: percentiles, and means with the extremes from the percentiles 0 and 100."""
-        latency, text = self.document.one(result, "Latency"), self.document.text
+        latency = self.document.one(result, "Latency")
         extremes: dict[float, rows.Directions] = {}
         for bucket in self.document.all(latency, "Bucket"):
-            percentile = rows.number(text(bucket, "Percentile"))
-            values = {op: rows.milliseconds(text(bucket, f"{names.word}Milliseconds")) for op, names in _OPS.items()}
+            percentile = self._number(bucket, "Percentile")
+            values = {op: self._seconds(bucket, f"{names.word}Milliseconds") for op, names in _OPS.items()}
             if percentile is not None and percentile <= 100:
                 rows.add_percentile(self.report, span, percentile, values, None)
                 extremes[percentile] = values
         for op, names in _OPS.items():
             measured = Measured(
                 op,
-                mean_s=rows.milliseconds(text(latency, names.mean_of_all)),
-                stddev_s=rows.milliseconds(text(latency, names.stddev)),
+                mean_s=self._seconds(latency, names.mean_of_all),
+                stddev_s=self._seconds(latency, names.stddev),
                 min_s=extremes.get(0.0, {}).get(op),
                 max_s=extremes.get(100.0, {}).get(op),
-                iops_stddev=rows.number(text(self.document.one(result, "Iops"), names.iops_stddev)),
+                iops_stddev=self._number(self.document.one(result, "Iops"), names.iops_stddev),
             )
             rows.add_summary(self.report, span, measured)
 
@@ -208,9 +220,9 @@ class _Reader:
                 op, "job", job, path, n_ops, n_bytes,
                 ops_per_s=n_ops / span.seconds if n_ops is not None and span.seconds else None,
                 bytes_per_s=n_bytes / span.seconds if n_bytes is not None and span.seconds else None,
-                mean_s=rows.milliseconds(text(target, names.mean)),
-                stddev_s=rows.milliseconds(text(target, names.stddev)),
-                iops_stddev=rows.number(text(self.document.one(target, "Iops"), names.iops_stddev)),
+                mean_s=self._seconds(target, names.mean),
+                stddev_s=self._seconds(target, names.stddev),
+                iops_stddev=self._number(self.document.one(target, "Iops"), names.iops_stddev),
             )  # fmt: skip
             rows.add_operation(self.report, span, measured, settings.depth(path), settings.block_size(path))
         self._add_series(target, span, settings, job, path)

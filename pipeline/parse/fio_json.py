@@ -67,21 +67,24 @@ def recognise(head: str) -> bool:
 
 def parse(source: Source) -> list[Report]:
     """Return one report a run; ParseError when no job in the file is whole enough to give a row."""
-    reports = []
+    reports: list[tuple[Report, Run]] = []
+    lost: list[int] = []
     end, line = 0, 1
-    first_cut: int | None = None
     for run in runs_of(documents(source)):
         report = _report_of(source, run)
         last = run.torn or run.last
         end, line = last.end, last.last_line
-        if report.rows.keys() & {"operations", "parameters"} and (report.rows.get("operations") or not run.last.is_cut):
-            reports.append((report, run))
+        if run.last.is_cut and not report.rows.get("operations"):
+            lost.append(line)
         else:
-            first_cut = first_cut or line
+            reports.append((report, run))
     if not reports:
-        if first_cut is not None:
-            raise source.error(first_cut, "at least one job with its figures", "a document that is cut before")
+        if lost:
+            raise source.error(lost[0], "at least one job with its figures", "a document that is cut before")
         raise source.error(1, EXPECTED, source.text or "an empty file")
+    for number in lost[:1]:
+        message = f"expected whole documents, found {len(lost)} that are cut before their first figure"
+        reports[-1][0].incomplete(number, "truncated", message)
     _read_around(source, reports, end, line)
     return [report for report, _ in reports]
 
@@ -105,7 +108,7 @@ def _report_of(source: Source, run: Run) -> Report:
     jobs, version = jobs_of(document), version_of(document)
     name = document.value.get("fio version")
     report = Report("fio", source, tool_version=name if isinstance(name, str) else None)
-    report.describe(started_at=_started_at(jobs), duration_s=_duration_s(jobs, figures))
+    report.describe(started_at=_started_at(jobs), duration_s=_duration_s(jobs))
     rows = Rows(report, figures, version)
     rows.add(jobs)
     Metrics(report, figures).add(document, jobs)
@@ -124,7 +127,8 @@ def _started_at(jobs: Sequence[Job]) -> datetime | None:
     return datetime.fromtimestamp(min(known) * units.MILLI, UTC) if known else None
 
 
-def _duration_s(jobs: Sequence[Job], figures: Figures) -> float | None:
+def _duration_s(jobs: Sequence[Job]) -> float | None:
+    figures = Figures()
     runtimes = [figures.scaled(job.direction(op) or {}, "runtime", units.MILLI) for job in jobs for op in DIRECTIONS]
     longest = max((runtime for runtime in runtimes if runtime), default=None)
     if longest is None and len(jobs) == 1:
@@ -153,13 +157,17 @@ def _note_jobs(source: Source, report: Report, run: Run, jobs: list[Job]) -> Non
     if failed:
         job = jobs[failed[0]]
         more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-        message = f"expected error 0 of every job, found {job.entry['error']} of {job.name!r}{more}"
+        message = f"expected error 0 of every job, found {str(job.entry['error'])[:40]} of {job.name!r}{more}"
         places = re.finditer(r'"jobname"', source.text[document.start : document.end])
         offset = next((match.start() for number, match in enumerate(places) if number == failed[0]), 0)
         line = document.first_line + source.text.count("\n", document.start, document.start + offset)
         report.incomplete(line, "job_error", message)
-    if not jobs and not document.is_cut:
-        report.incomplete(document.first_line, "no_jobs", "expected jobs, found none")
+    if not any(job.direction(op) for job in jobs for op in DIRECTIONS) and not document.is_cut:
+        report.incomplete(document.first_line, "no_jobs", "expected jobs with their figures, found none")
+    merged = [job.name for job in jobs if job.is_merged]
+    if merged:
+        message = f"group_reporting merged several sections into {merged[0]!r}: only the global options hold for it"
+        report.warn(document.first_line, "merged_jobs", message)
     if is_sequential(jobs):
         message = "jobs ran, or may have run, one after another: do not add their rates"
         report.warn(document.first_line, "sequential_jobs", message)

@@ -11,7 +11,7 @@ Traps
     The separator is any string: the fields around run time and share give it away. Columns shift with ``-I``, the
     aggregation, ``-r`` and ``-G``, in one file too (``-I --summary`` without a summary column). Events
     (``cpu/event=0x3c,umask=0x1/``) and commands of tasks may hold it. In a locale with a decimal comma perf cuts
-    metrics off at it: they are left out; with ``-x,`` each number takes two fields. An event that never ran has
+    metrics off at it: they become null; with ``-x,`` each number takes two fields. An event that never ran has
     100.00. Percentages have no sign.
 Sample
     tests/parse/perf_stat_csv/intervals/
@@ -36,6 +36,7 @@ from pipeline.parse._source import Source
 EXPECTED = "perf stat's CSV, such as `962.74,msec,task-clock,962740000,100.00,0.282,CPUs utilized`"
 
 _MAX_LENGTH = 4096
+_SEPARATORS = ",;|\t:^"
 _SEPARATOR = r"([^\w\s.\-+%<>()\[\]/\"'{}]{1,3}|[\t ])"
 _RUNTIME = re.compile(_SEPARATOR + r"\d+\1\d{1,3}[.,]\d\d(?=\1|\s*$)")
 _SHORT = re.compile(r"(?:[\d.]+|<not (?:counted|supported)>)([,;|\t:])(?:msec|ns|MiB|Joules|)\1[A-Za-z][\w.:/-]*")
@@ -93,10 +94,10 @@ def _short_separator(lines: list[str]) -> str | None:
 def _header(lines: list[str]) -> tuple[str, list[str]] | None:
     """Separator and names of the first line that names metrics."""
     for line in lines:
-        if line and len(line) <= _MAX_LENGTH and _METRIC_NAMES.search(line) and line[-1] in ",;|\t:^":
-            names = names_of(line, line[-1])
-            if names:
-                return line[-1], names
+        if len(line) <= _MAX_LENGTH and _METRIC_NAMES.search(line):
+            for separator in line[-1] if line[-1] in _SEPARATORS else _SEPARATORS:
+                if names := names_of(line, separator):
+                    return separator, names
     return None
 
 
@@ -128,8 +129,8 @@ class _Reader:
 
     def _read_counter(self, counter: Counter, line: str) -> None:
         is_cut = counter.metric is not None and "," in line and has_decimal_comma(line, self._separator)
-        if is_cut:
-            counter.metric = None
+        if is_cut and counter.metric:
+            counter.metric = counter.metric._replace(value=None)
         counters = self.feed.add(counter)
         if is_cut:
             counters.problem(counter.line, "metric_cut", "expected a metric with its decimals, found perf's cut one")

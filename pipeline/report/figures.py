@@ -86,8 +86,8 @@ def depth_figure(frame: pd.DataFrame, *, title: str) -> go.Figure:
     """N by Little's law against the configured depth on logarithmic axes; on the line they agree."""
     figure = _figure(title, "configured queue depth", "N = rate × mean latency", height=540)
     compared = frame[frame["queue_depth"].gt(0) & frame["queue_depth_configured"].gt(0)]
-    both = compared[["queue_depth", "queue_depth_configured"]]
-    ends = [0.7 * float(both.min().min()), 1.4 * float(both.max().max())] if len(both) else [0.5, 2]
+    configured = compared["queue_depth_configured"]
+    ends = [0.7 * float(configured.min()), 1.4 * float(configured.max())] if len(compared) else [0.5, 2]
     figure.add_scatter(x=ends, y=ends, mode="lines", name="N = configured", line={"color": GREY, "dash": "dot"})
     cause = compared["cause"].str.split(":").str[0]
     label = compared["verdict"].where(cause == "", cause)

@@ -11,6 +11,7 @@ import nbformat
 import papermill
 import yaml
 from papermill.exceptions import PapermillExecutionError
+from traitlets.config import Config
 
 from pipeline.campaign import check_name
 from pipeline.errors import PipelineError, SpecError
@@ -18,6 +19,8 @@ from pipeline.report.paths import NAME
 from pipeline.report.results import FIGURES, RESULTS
 
 PARAMETERS = Path("params.yaml")
+# The kernel listens on sockets of the file system, not on TCP ports that others on the machine may reach.
+_KERNEL = Config({"KernelManager": {"transport": "ipc"}})
 
 
 def execute(name: str, root: Path) -> int:
@@ -39,7 +42,13 @@ def execute(name: str, root: Path) -> int:
     os.environ["PYTHONHASHSEED"] = "0"  # for the kernel: sets in a fixed order
     try:
         papermill.execute_notebook(
-            str(source), str(executed), parameters, cwd=str(source.parent), progress_bar=False, kernel_name="python3"
+            str(source),
+            str(executed),
+            parameters,
+            cwd=str(source.parent),
+            progress_bar=False,
+            kernel_name="python3",
+            config=_KERNEL,
         )
     except PapermillExecutionError as error:
         failed = root / "data" / "failed" / f"{name}.ipynb"

@@ -19,9 +19,9 @@ from pipeline.report.page import notebook_body, stylesheet_of_code
 from pipeline.tidy import Tables, load
 from pipeline.units import format_si
 
-# Of MathJax 2.7 only what TeX → SVG needs: no fonts to load, which browsers refuse over file://.
+# Of MathJax 2.7 what TeX → HTML needs; site.js chooses the fonts that are here.
 _MATHJAX = ("MathJax.js", "LICENSE", "config/TeX-AMS-MML_HTMLorMML-full.js", "extensions", "jax/element",
-            "jax/input/TeX", "jax/output/SVG")  # fmt: skip
+            "jax/input/TeX", "jax/output/HTML-CSS", "fonts/HTML-CSS")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,8 @@ def build(root: Path) -> int:
     if not cards:
         raise PipelineError(f"{data / 'results'}: expected executed notebooks, found none; run `dvc repro`")
     rows = [_campaign_page(slug, spec, load(slug, root), incoming, templates) for slug, spec in campaigns.items()]
-    _render(templates, incoming, "index", cards=cards, campaigns=rows)
-    _render(templates, incoming, "licences")
+    _render(templates, incoming, "index", "index", cards=cards, campaigns=rows)
+    _render(templates, incoming, "licences", "licences")
     _assets(incoming / "assets")
     shutil.rmtree(data / "site", ignore_errors=True)
     incoming.replace(data / "site")
@@ -59,9 +59,9 @@ def build(root: Path) -> int:
     return 0
 
 
-def _render(templates: Environment, folder: Path, template: str, name: str | None = None, **values: Any) -> None:
+def _render(templates: Environment, folder: Path, template: str, page: str, **values: Any) -> None:
     html = templates.get_template(f"{template}.html.j2").render(**values)
-    (folder / f"{name or template}.html").write_text(html, "utf-8")
+    (folder / f"{page}.html").write_text(html, "utf-8")
 
 
 def _notebook_page(path: Path, data: Path, incoming: Path, templates: Environment) -> Card:

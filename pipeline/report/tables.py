@@ -1,31 +1,48 @@
-"""Frames for people: SI values scaled, ratios as per cent, everything else as it is. For display only."""
+"""Frames and sentences for people: SI values scaled, ratios as per cent, everything else as it is."""
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import pandas as pd
+from IPython.display import HTML, Markdown
 
 from pipeline.units import format_si
 
 
-def readable(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame of texts: columns scaled by the unit in their name, missing as a dash; notebooks show it as a table."""
-    shown = pd.DataFrame({name: [_cell(name, value) for value in frame[name]] for name in frame.columns}, dtype=object)
-    return shown.rename(columns=lambda name: str(name).replace("_", " "))
+def readable(frame: pd.DataFrame) -> HTML:
+    """A table of texts: columns scaled by the unit in their name, missing as a dash, everything escaped."""
+    is_efficiency = "efficiency" in frame
+    names = [str(name) for name in frame.columns]
+    classes = [' class="n"' if pd.api.types.is_numeric_dtype(frame[name]) else "" for name in frame.columns]
+    head = "".join(f"<th{c}>{escape(name.replace('_', ' '))}</th>" for name, c in zip(names, classes, strict=True))
+    rows = [
+        "".join(
+            f"<td{c}>{escape(cell_text(name, value, is_efficiency=is_efficiency))}</td>"
+            for name, value, c in zip(names, row, classes, strict=True)
+        )
+        for row in frame.itertuples(index=False, name=None)
+    ]
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return HTML(f'<table class="dataframe">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table>')
 
 
-def _cell(name: object, value: Any) -> str:
-    column = str(name)
+def said(*sentences: str) -> Markdown:
+    """Sentences as paragraphs."""
+    return Markdown("\n\n".join(sentences))
+
+
+def cell_text(column: str, value: Any, *, is_efficiency: bool = False) -> str:
+    """One value as its column's name says; of an efficiency, the interval is a share too."""
     if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)) or value is pd.NaT:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if column.endswith(("_ratio", "efficiency")) or column in ("interval_low", "interval_high"):
+    if column.endswith(("_ratio", "efficiency")) or (is_efficiency and column.startswith("interval_")):
         return f"{value:.1%}"
     if column.endswith("_per_s"):
-        unit = "B/s" if "bytes" in column else "/s"
-        return format_si(value, unit, 4)
+        return format_si(value, "B/s" if "bytes" in column else "/s", 4)
     if column.endswith("_s"):
         return format_si(value, "s", 4)
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.7g}" if abs(value) >= 1000 else f"{value:.4g}"

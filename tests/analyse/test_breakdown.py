@@ -15,11 +15,11 @@ def level(name, value, uncertainty):
 
 
 def test_layers_are_differences_and_sum_to_the_outermost_level():
-    result = nested([level("a", 10.0, 0.3), level("b", 6.0, 0.4), level("c", 1.0, 0.1)], ufloat(10.5, 0.0))
+    result = nested([level("a", 10.0, 0.3), level("b", 6.0, 0.4), level("c", 1.0, 0.1)], ufloat(10.5, 0.4))
     frame = result.to_frame()
     assert list(frame["layer"]) == ["a", "b", "c", "residual"]
     assert list(frame["latency_s"]) == pytest.approx([4, 5, 1, 0.5])
-    assert list(frame["uncertainty_s"]) == pytest.approx([0.5, math.hypot(0.4, 0.1), 0.1, 0.3])
+    assert list(frame["uncertainty_s"]) == pytest.approx([0.5, math.hypot(0.4, 0.1), 0.1, 0.5])
     # The inner levels cancel in the sum: it is as well known as the outermost level, not worse.
     assert (result.total.nominal_value, result.total.std_dev) == pytest.approx((10, 0.3))
     assert result.warnings == ()
@@ -34,11 +34,11 @@ def test_shared_measurements_are_correlated():
 
 
 def test_levels_that_are_not_nested_are_warned_of():
-    result = nested([level("a", 1.0, 0.1), level("b", 2.0, 0.1)], ufloat(1.0, 0))
+    result = nested([level("a", 1.0, 0.1), level("b", 2.0, 0.1)], ufloat(1.0, 0.1))
     assert len(result.warnings) == 1
     assert "“a”" in result.warnings[0]
     with pytest.raises(AnalysisError, match="at least two"):
-        nested([level("a", 1.0, 0.1)], ufloat(1, 0))
+        nested([level("a", 1.0, 0.1)], ufloat(1, 0.1))
 
 
 @pytest.mark.parametrize(
@@ -85,8 +85,8 @@ def test_the_data_write_is_taken_out_of_iostats_mixed_await():
     # 1,000 data writes of 60 µs and 1,000 flushes of 40 µs a second: iostat shows 2,000 writes of 50 µs.
     device = pd.DataFrame({"writes_per_s": [2000.0] * 3, "flushes_per_s": [1000.0] * 3,
                            "write_await_s": [50e-6] * 3, "flush_await_s": [40e-6] * 3})  # fmt: skip
-    data_write, flush = device_commit_times(device, 0.0)
+    data_write, flush = device_commit_times(device, 1e-9)
     assert data_write.nominal_value == pytest.approx(60e-6)
     assert flush.nominal_value == pytest.approx(40e-6)
     with pytest.raises(AnalysisError, match="more writes than flushes"):
-        device_commit_times(device.assign(flushes_per_s=0.0), 0.0)
+        device_commit_times(device.assign(flushes_per_s=0.0), 1e-9)

@@ -39,12 +39,12 @@ BENT = {1: 1000.0, 2: 1500.0, 3: 1600.0, 4: 1440.0}
         (
             runs({1: [192e3], 2: [354e3], 4: [708e3]}),
             "too few points",
-            "n = 3 at 3 distinct n_devices leaves 1 degree of",
+            "n = 3 over 3 distinct numbers of devices leaves 1 degree of",
         ),
         (runs({1: [192e3], 2: [354e3], 4: [708e3]}), "too few points", "the slope's 95 % interval is ± 27 %; need ≥ 4"),
         (runs({1: [1], 2: [2]}), "too few points", "leaves 0 degrees of freedom; the slope has no interval"),
         (runs({1: [1], 2: [2], 3: [3], 4: [4]}), "too few points", "leaves 2 degrees of freedom"),
-        (scattered({1: 1000, 2: 2000, 4: 4000}, 0.001), "too few points", "n = 9 at 3 distinct n_devices"),
+        (scattered({1: 1000, 2: 2000, 4: 4000}, 0.001), "too few points", "n = 9 over 3 distinct numbers of devices"),
         (runs({n: [n * 500.0] for n in range(1, 6)}), "linear", "linear within 0 %"),
         (
             runs({1: [1000], 2: [1960], 3: [2940], 4: [4080], 5: [5000]}),
@@ -55,13 +55,13 @@ BENT = {1: 1000.0, 2: 1500.0, 3: 1600.0, 4: 1440.0}
         (scattered(LINE, 0.005), "linear", "linear within 1.2 %"),  # exp(2.776 · 0.005 · √(2/3)) = 1.0114
         (scattered(LINE, 0.02), "linear", "linear within 4.7 %"),
         (scattered(LINE, 0.03), "undecided", "across the edge of 100 ± 5 %; more repeats would decide"),
-        (scattered(BENT, 0.01), "not linear", "efficiency at n_devices = 4 is 36 % (35.2 … 36.8 %), outside 100 ± 5 %"),
+        (scattered(BENT, 0.01), "not linear", "efficiency at 4 devices is 36 % (35.2 … 36.8 %), outside 100 ± 5 %"),
         (
             runs({n: [rate] for n, rate in {**BENT, 5: 5000}.items()}),
             "not linear",
-            "efficiency at n_devices = 4 is 36 %,",
+            "efficiency at 4 devices is 36 %,",
         ),
-        (scattered({1: 100, 2: 260, 3: 300, 4: 400}, 0.01), "not linear", "efficiency at n_devices = 2 is 130 %"),
+        (scattered({1: 100, 2: 260, 3: 300, 4: 400}, 0.01), "not linear", "efficiency at 2 devices is 130 %"),
     ],
 )
 def test_verdicts(frame: pd.DataFrame, outcome: str, words: str) -> None:
@@ -206,7 +206,7 @@ def test_what_cannot_be_judged_says_what_to_do(frame: pd.DataFrame, options: dic
 def test_all_runs_at_one_x_are_too_few_points() -> None:
     result = linearity(runs({2: [10, 11, 12, 13, 14]}))
     assert result.outcome == "too few points"
-    assert "1 distinct n_devices" in result.verdict
+    assert "1 distinct numbers of devices" in result.verdict
 
 
 @pytest.mark.parametrize(

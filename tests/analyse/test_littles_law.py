@@ -60,13 +60,31 @@ def mismatch(**kwargs):
     [
         (mismatch(parameters=[("rate_iops", "100")]), "differs", "rate-limited"),
         (mismatch(parameters=[("rate_iops", "0"), ("thinktime", "500")]), "differs", "think time"),
-        (mismatch(), "differs", "unexplained"),
+        (mismatch(parameters=[("target 1/throughput rate-limited to 50 B/ms", "true")]), "differs", "rate-limited"),
+        (mismatch(parameters=[("target 1/think time", "5ms"), ("rate", "0,0,0")]), "differs", "think time"),
+        (mismatch(), "differs", "idle workers"),
+        (run({"ops_per_s": 1000.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "one at a time"),
+        (run({"ops_per_s": 5000.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "partly filled"),
+        (run({"ops_per_s": 9000.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "unexplained"),
         (mismatch(warnings=["latency_from_rate"]), "circular", "circular"),
         (mismatch(is_complete=False), "differs", "incomplete run"),
         (run({"ops_per_s": 100.0, "latency_mean_s": 1e-3}), "no depth", "no depth configured"),
         (run({"ops_per_s": 100.0, "queue_depth": 8}), "no latency", "no latency"),
     ],
-    ids=["rate", "thinktime", "unexplained", "circular", "incomplete", "no-depth", "no-latency"],
+    ids=[
+        "rate",
+        "thinktime",
+        "diskspd-rate",
+        "diskspd-think",
+        "idle",
+        "one",
+        "partly",
+        "unexplained",
+        "circular",
+        "incomplete",
+        "no-depth",
+        "no-latency",
+    ],
 )
 def test_a_mismatch_is_flagged_with_its_likely_cause(report, verdict, cause):
     row = only(report)
@@ -101,7 +119,7 @@ def test_no_rate_no_depth_and_empty_campaigns_join():
     assert nothing.warnings == ("1 reports state no rate, so that they have no N",)
     joined = combine([nothing, littles_law(tables(mismatch()))])
     assert len(joined.frame) == 1
-    assert joined.sentence().endswith("in 0 of 1 runs that have one; the others: 1 unexplained.")
+    assert joined.sentence().endswith("in 0 of 1 runs that have one; the others: 1 idle workers.")
     assert list(joined.verdict_frame()["n_runs"]) == [1]
 
 

@@ -31,7 +31,14 @@ def test_device_sweep_takes_one_operation_and_what_was_offered():
 
 def test_highest_held_is_per_device_and_in_total():
     search = pd.DataFrame(
-        [(1, 16000.0, True), (1, 32000.0, True), (1, 64000.0, False), (2, 16000.0, True), (2, 32000.0, False)],
+        [
+            (1, 16000.0, True),
+            (1, 32000.0, True),
+            (1, 64000.0, False),
+            (2, 16000.0, True),
+            (2, 32000.0, False),
+            (3, 1500.0, True),
+        ],
         columns=["n_devices", "offered_ops_per_s", "is_complete"],
     )
     frame = highest_held(search)
@@ -39,6 +46,8 @@ def test_highest_held_is_per_device_and_in_total():
     assert list(frame["given_up_x"]) == [32, 8]
     assert list(frame["held_x_total"]) == [16, 8]
     assert list(frame["efficiency"]) == [1, 0.25]
+    with pytest.raises(AnalysisError, match="gave up"):
+        highest_held(search[search["is_complete"]])
 
 
 def test_published_sweep_of_the_articles_table():

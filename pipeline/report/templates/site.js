@@ -11,9 +11,9 @@ for (const element of document.querySelectorAll(".figure")) {
   Plotly.newPlot(element, figure.data, figure.layout, { responsive: true, displaylogo: false, staticPlot: isSmall });
 }
 window.MathJax = {
-  jax: ["input/TeX", "output/SVG"],
+  jax: ["input/TeX", "output/HTML-CSS"],
   tex2jax: { inlineMath: [["$", "$"], ["\\(", "\\)"]], processEscapes: true, skipTags: ["script", "style", "textarea", "pre", "code", "svg"], ignoreClass: "figure|dataframe" },
-  SVG: { font: "STIX-Web" },
+  "HTML-CSS": { availableFonts: [], preferredFont: null, webFont: "STIX-Web", imageFont: null },
   showMathMenu: false,
   messageStyle: "none",
 };
