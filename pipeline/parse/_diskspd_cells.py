@@ -14,7 +14,7 @@ from pipeline.parse._diskspd_rows import Notes, Settings, Target, count, millise
 COLUMNS = {"thread": 0, "type": 0, "bytes": 0, "i/os": 0, "mib/s": 2, "mb/s": 2, "i/o per s": 2, "avglat": 3,
            "avglat(ms)": 3, "iopsstddev": 2, "latstddev": 3}  # fmt: skip
 _FILE = re.compile(r"(.*) \(([^()]*)\)")
-_SECONDS = re.compile(r"(\d{1,12}(?:\.\d+)?)s")
+_SECONDS = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)s", re.ASCII)
 _DIGITS = re.compile(r"\d{1,9}")
 _POOL = re.compile(r"thread pool with (\d{1,9}) threads")
 _NINES = re.compile(r"([1-9])-nines")
@@ -36,15 +36,10 @@ def settings_of(block: list[Setting]) -> Settings:
             settings.pool_requests = _integer(value)
         elif name == "measuring latency":
             settings.measures_latency = True
-        else:
-            time = seconds_of(value) or 0.0
-            match name:
-                case "duration":
-                    settings.duration_s = time
-                case "warm up time":
-                    settings.warm_up_s = time
-                case "cool down time":
-                    settings.cool_down_s = time
+        elif name == "warm up time":
+            settings.warm_up_s = seconds_of(value) or 0.0
+        elif name == "cool down time":
+            settings.cool_down_s = seconds_of(value) or 0.0
     return settings
 
 

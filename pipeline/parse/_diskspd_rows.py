@@ -8,7 +8,6 @@ have no interval: they stand for the whole run.
 from __future__ import annotations
 
 import json
-import math
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,7 +17,7 @@ from pipeline.parse._report import Report
 
 TOOL = "diskspd"
 _INT64 = 2**63 - 1
-_NUMBER = re.compile(r"-?\d{1,300}(?:\.\d+)?(?:[eE][-+]?\d{1,3})?", re.ASCII)
+_NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,9})?", re.ASCII)  # bounded: no quotient overflows
 _NOT_FINITE = re.compile(r"-?(?:nan|inf|1\.#)", re.IGNORECASE)
 _STARTED = re.compile(r"(\d{4})/(\d\d?)/(\d\d?) (\d\d?):(\d\d):(\d\d) UTC")
 Directions = dict[str, float | None]  # read, write, total → a figure
@@ -38,7 +37,6 @@ class Target:
 class Settings:
     """A timespan as configured. ``pool_requests`` (-O) are outstanding a thread of the pool (-F), over all targets."""
 
-    duration_s: float = 0.0
     warm_up_s: float = 0.0
     cool_down_s: float = 0.0
     measures_latency: bool = False
@@ -206,10 +204,10 @@ def add_cpu(
 
 
 def number(text: str | None) -> float | None:
-    """A finite number that is not negative; None for N/A, nan and anything else."""
+    """A number that is not negative; None for N/A, nan and anything else."""
     match = _NUMBER.fullmatch((text or "").strip())
-    value = float(match[0]) if match else math.nan
-    return abs(value) if math.isfinite(value) and value >= 0 else None
+    value = float(match[0]) if match else -1.0
+    return abs(value) if value >= 0 else None  # -0.00 is 0
 
 
 def count(text: str | None) -> int | None:

@@ -37,6 +37,11 @@ class Amounts:
         return not (self.n_ops or self.n_bytes or self.ops_per_s or self.bytes_per_s)
 
 
+def scale_by(value: float, scale: float) -> float:
+    """``value * scale``, rounded once where ``scale`` is 1e-9 or its like, which no double holds."""
+    return value * scale if scale >= 1 else value / round(1 / scale)
+
+
 class Figures:
     """Takes numbers out of a document; what is none, negative or beyond 64 bits is null and remembered by its key."""
 
@@ -62,7 +67,7 @@ class Figures:
     def scaled(self, holder: dict[str, Any], key: str, scale: float) -> float | None:
         """Return the number under a key times ``scale``, or None."""
         value = self.number(holder, key)
-        return None if value is None else value * scale
+        return None if value is None else scale_by(value, scale)
 
     def amounts(self, data: dict[str, Any], version: tuple[int, int] | None) -> Amounts:
         """Return what a direction did, in SI units."""

@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from pipeline import units
-from pipeline.parse._fio_json_jobs import DIRECTIONS, Figures, Job, host_of, jobs_of, pairs_of
+from pipeline.parse._fio_json_jobs import DIRECTIONS, Figures, Job, host_of, jobs_of, pairs_of, scale_by
 from pipeline.parse._fio_json_rows import LATENCY_KEYS, PRIORITY_KEYS
 from pipeline.parse._fio_json_text import Document
 from pipeline.parse._report import Report
@@ -112,7 +112,7 @@ class Metrics:
         self._add_options(entry.get("job options"), job.label)
         targets = _TARGET_KEYS if entry.get("latency_target") or entry.get("latency_target_ns") else ()
         for key in ("hostname", "port", "groupid", "job_start", "desc", "latency_depth", *targets):
-            if entry.get(key) is not None:
+            if entry.get(key) is not None and not job.options.has_any(key):
                 self.report.parameter(key, _text(entry[key]), job.label)
         for key, (metric, unit, factor) in _OF_JOB.items():
             self._metric(metric, labels, self.figures.scaled(entry, key, factor), unit)
@@ -172,7 +172,7 @@ class Metrics:
 
     def _await(self, disk: dict[str, Any], kind: str) -> float | None:
         n_ios, ticks = self.figures.number(disk, f"{kind}_ios"), self.figures.number(disk, f"{kind}_ticks")
-        return ticks * units.MILLI / n_ios if n_ios and ticks is not None else None
+        return scale_by(ticks, units.MILLI) / n_ios if n_ios and ticks is not None else None
 
     def _metric(self, metric: str, labels: dict[str, Any], value: float | None, unit: str) -> None:
         if value is not None:

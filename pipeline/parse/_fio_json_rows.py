@@ -8,7 +8,7 @@ from typing import Any
 
 from pipeline import units
 from pipeline.parse import _fio_json_options as fio_options
-from pipeline.parse._fio_json_jobs import DIRECTIONS, Amounts, Figures, Job, queue_depth
+from pipeline.parse._fio_json_jobs import DIRECTIONS, Amounts, Figures, Job, queue_depth, scale_by
 from pipeline.parse._fio_json_text import PADDING
 from pipeline.parse._report import Report
 
@@ -134,7 +134,8 @@ class Rows:
             if edges is None:
                 self.unknown_bins.append(key)
             else:
-                rows.append((edges[0] * scale, None if edges[1] is None else edges[1] * scale, count))
+                lower, upper = edges
+                rows.append((scale_by(lower, scale), None if upper is None else scale_by(upper, scale), count))
         for name, value in {**keys, "phase": phase}.items():
             self.bins[name] += [value] * len(rows)
         for name, column in zip(("lower_s", "upper_s", "count"), zip(*rows, strict=True), strict=False):

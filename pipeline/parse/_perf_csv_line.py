@@ -14,6 +14,7 @@ _UNIT = re.compile(r"[A-Za-z%°][A-Za-z%°/]{0,9}")
 _EVENT = re.compile(r"[A-Za-z_{]")
 _TIME = re.compile(r"\s*(\d+\.\d{9})")
 _AGGREGATE = re.compile(r"CPU\d+|S-?\d+(?:-D-?\d+)?(?:-(?:C|CLS|L\d+-ID)-?\d+)?|D\d+|N-?\d+")
+_RUNTIME = re.compile(r"\d+ \d{1,3}[.,]\d\d")
 _GROUP = re.compile(r"\w+(?: \(\w+\))?")  # TopdownL1 (cpu_core)
 _HEADER_PREFIX = re.compile(r"(?:(?:time|core|cache|cluster|die|socket|node|cpus?|ctrs|comm-pid)(?:,|%s))*")
 
@@ -81,10 +82,11 @@ def metric_alone(line: str, number_of_line: int, separator: str) -> Counter | No
     label = fields[-1].strip()
     if n_before > len(fields) - 3 or not (_EVENT.match(label) or label.startswith("%")):
         return None
-    if _take_prefix(fields[:n_before], counter, separator):
-        return None
-    middle = [field for field in fields[n_before:-2] if field]
-    if middle and not re.fullmatch(r"\d+ \d{1,3}[.,]\d\d", " ".join(middle)):
+    # A metric group has a run time and a share, too.
+    first, middle = fields[:n_before], [field for field in fields[n_before:-2] if field]
+    if _RUNTIME.fullmatch(" ".join(first[-2:])):
+        first, middle = first[:-2], first[-2:] + middle
+    if _take_prefix(first, counter, separator) or not (not middle or _RUNTIME.fullmatch(" ".join(middle))):
         return None
     if middle:
         counter.running_ratio = percentage(middle[1].replace(",", "."))

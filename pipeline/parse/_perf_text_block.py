@@ -22,7 +22,8 @@ class Block:
         self.decimal = decimal
         self.table: MetricTable | None = None
         self.is_titled = self.has_figures = self.is_torn = False
-        self.is_new = False  # of perf 4.18 or later, which closes a command with its user and system times
+        self.is_old = False  # of perf before 4.18, which does not close a command with its user and system times
+        self.is_followed = False  # by something that does not belong to it
         self.closed: set[str] = set()
         self._is_single_command = False
         self._n_table_rows = 0
@@ -101,8 +102,13 @@ class Block:
             return None
         if "elapsed" not in self.closed:
             return "expected `seconds time elapsed`, found the end"
-        if self._is_single_command and (self.is_new or not self.counters.rows):
-            for word, name in (("user", "user"), ("sys", "system")):
-                if name not in self.closed:
-                    return f"expected `seconds {word}`, found the end"
+        if "user" in self.closed and "system" not in self.closed:
+            return "expected `seconds sys`, found the end"
+        if self.lacks_times and not self.is_followed and not self.is_old:
+            return "expected `seconds user`, found the end"
         return None
+
+    @property
+    def lacks_times(self) -> bool:
+        """Whether a command that ran once has no user time behind its elapsed time."""
+        return self._is_single_command and "elapsed" in self.closed and "user" not in self.closed

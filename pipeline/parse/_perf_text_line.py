@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import NamedTuple
 
 from pipeline.parse._perf_counters import Counter
@@ -134,6 +135,7 @@ class MetricTable:
         self._ends: list[int] = []
         prefix = _HEADER_PREFIX.match(header)
         start = prefix.end() if prefix else 0
+        self._header = " " * start + header[start:].rstrip()
         for match in re.finditer(r"\S+(?: \S+)*", header[start:]):
             # `%  tma_retiring` is one name: a unit, two spaces, a name.
             gap = start + match.start() - self._ends[-1] if self.names else 0
@@ -152,9 +154,9 @@ class MetricTable:
             first.time_s, rest = number(match[1]), line[match.end() :]
         rest = _take_prefix(rest, first)
         cells = list(re.finditer(r"\S+", rest))
-        if len(line) > MAX_LENGTH or not 0 < len(cells) <= len(self.names):
+        if len(line) > MAX_LENGTH or not cells or not all(_CELL.fullmatch(cell[0]) for cell in cells):
             return None
-        if not all(_CELL.fullmatch(cell[0]) for cell in cells):
+        if len(cells) > len(self.names) and not self._split_at([cell.end() - cells[-1].end() for cell in cells]):
             return None
         if len(cells) == len(self.names):
             places = list(range(len(cells)))
@@ -169,6 +171,18 @@ class MetricTable:
             )
             for cell, place in zip(cells, places, strict=True)
         ]  # fmt: skip
+
+    def _split_at(self, ends: list[int]) -> bool:
+        """Split the header where values end, from the last one on: names of 20 letters or more touch each other."""
+        gaps = [match.start() for match in re.finditer(r"(?<=\S)(?= |$)", self._header)]
+        if len(gaps) < len(ends):
+            return False
+        places = [min(gaps, key=lambda gap: abs(gap - len(self._header) - end)) for end in ends]
+        names = [self._header[a:b].strip() for a, b in pairwise([0, *places])]
+        if not all(names) or places != sorted(set(places)):
+            return False
+        self.names, self._ends = names, places
+        return True
 
     def _nearest(self, end: int) -> int:
         return min(range(len(self._ends)), key=lambda i: abs(self._ends[i] - end))

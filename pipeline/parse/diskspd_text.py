@@ -7,7 +7,7 @@ Grammar
     in ms (``min``, ``25th`` … ``9-nines``, ``max``), one a target if there are several, then one of all. Several
     timespans end with ``Totals:`` over all of them.
 Versions
-    2.0.11–2.2 by their source code, samples of 2.0.17a, 2.0.21a, 2.1 and 2.2; diskspd-for-linux.
+    2.0.11–2.2 by their source code, samples of 2.0.17a, 2.0.21a and 2.2; diskspd-for-linux.
 Traps
     MiB/s is labelled MB/s in 2.0.17a and on Linux. Columns come and go with -L and -D, and stand in another order on
     Linux. A latency of 0.000 beside no I/O is none. The heading of a latency table is nothing, ``total:``, a bare
@@ -43,7 +43,7 @@ from pipeline.parse._diskspd_cells import (
     rates,
     seconds_of,
     settings_of,
-)  # fmt: skip
+)
 from pipeline.parse._diskspd_checks import check, is_whole, known_paths
 from pipeline.parse._diskspd_lines import Cells, Draft, Result, Scanner, Table
 from pipeline.parse._diskspd_rows import Directions, Measured, Notes, Settings, Span
@@ -139,7 +139,7 @@ class _Reader:
         figures = figures_of(cells, line, self.draft.last, self.notes)
         ops_per_s, bytes_per_s, agrees = rates(figures, seconds, slack_s)
         if not agrees:
-            message = f"expected I/Os and bytes by {seconds} s, found {ops_per_s} I/O per s and {bytes_per_s} B/s"
+            message = f"expected the counts by {seconds} s, found {' | '.join(cells.values())}"
             self.notes.add(line, "inconsistent_rate", message)
         mean, stddev = latency_of(figures)
         n_ops, n_bytes = rows.count(cells.get("i/os")), rows.count(cells.get("bytes"))
@@ -153,13 +153,11 @@ class _Reader:
         total = result.io["total"].last if "total" in result.io else None
         is_idle = total is not None and rows.count(total[1].get("i/os")) == 0
         for table in result.latency:
-            target = (
-                table.heading.removeprefix("Latency distribution: ") if table.heading in known_paths(result) else None
-            )
+            is_of_one = table.heading in known_paths(result)
+            target = table.heading.removeprefix("Latency distribution: ") if is_of_one else None
             if target in seen:
-                self.notes.add(
-                    table.line, "repeated_table", f"expected one latency table of {target or 'all'}, found two"
-                )
+                message = f"expected one latency table of {target or 'all'}, found two"
+                self.notes.add(table.line, "repeated_table", message)
                 continue
             seen.add(target)
             for line, cells in table.rows:

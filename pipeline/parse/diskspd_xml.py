@@ -182,7 +182,9 @@ class _Reader:
             percent = {column: words[name] for name, column in _CPU.items() if name in words}
             rows.add_cpu(self.report, span, labels, percent, self.notes, line=None)
             if words.get("EfficiencyClass", "0") != "0":
-                self.report.parameter(f"class of cpu {words.get('Group')}/{labels['cpu']}", words["EfficiencyClass"])
+                self.report.parameter(
+                    f"class of cpu {words.get('Group', '0')}/{labels['cpu']}", words["EfficiencyClass"]
+                )
 
     def _add_latency(self, result: Element, span: Span) -> None:
         """Add what DISKSPD totals: percentiles, and means with the extremes from the percentiles 0 and 100."""

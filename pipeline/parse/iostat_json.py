@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from pipeline.parse._iostat_columns import COLUMNS
@@ -51,7 +52,7 @@ def parse(source: Source) -> list[Report]:
     starts = [match.start() for match in _START.finditer(text)]
     reports: list[Report] = []
     n_samples = 0
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
+    for start, end in pairwise([*starts, len(text)]):
         for report, samples in _hosts(source, text[start:end], text.count("\n", 0, start) + 1):
             reports.append(report)
             n_samples += samples

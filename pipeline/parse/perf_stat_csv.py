@@ -39,7 +39,10 @@ _MAX_LENGTH = 4096
 _SEPARATORS = ",;|\t:^"
 _SEPARATOR = r"([^\w\s.\-+%<>()\[\]/\"'{}]{1,3}|[\t ])"
 _RUNTIME = re.compile(_SEPARATOR + r"\d+\1\d{1,3}[.,]\d\d(?=\1|\s*$)")
-_SHORT = re.compile(r"(?:[\d.]+|<not (?:counted|supported)>)([,;|\t:])(?:msec|ns|MiB|Joules|)\1[A-Za-z][\w.:/-]*")
+_SHORT = re.compile(
+    r"(?:[\d.]+|<not (?:counted|supported)>)([,;|\t:])(?:msec|ns|MiB|Joules|)\1[A-Za-z]"
+    r"|^(?:[\d.]+|<not (?:counted|supported)>)([,;|\t:])[A-Za-z]"
+)
 _METRIC_NAMES = re.compile(r"insn per cycle|of all |cycles idle|GHz|bound|retiring|tma_|stalled cycles|_per_|%")
 
 
@@ -87,7 +90,7 @@ def _separator(lines: list[str]) -> str | None:
 
 def _short_separator(lines: list[str]) -> str | None:
     """Return the separator of most lines that end with the event, as perf 3.x and cut lines do."""
-    votes = Votes(match[1] for line in lines if len(line) <= _MAX_LENGTH and (match := _SHORT.search(line)))
+    votes = Votes(match[1] or match[2] for line in lines if len(line) <= _MAX_LENGTH and (match := _SHORT.search(line)))
     return votes.most_common(1)[0][0] if votes else None
 
 

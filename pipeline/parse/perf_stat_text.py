@@ -59,6 +59,7 @@ _HINTS = (
     "perf stat ...", "echo 1 > /proc/sys/kernel/nmi_watchdog", "The events in group usually have to be from the same",
     "# Table of individual measurements:", "# Final result:",
 )  # fmt: skip
+_OLD = re.compile(r"\(msec\)|\[[\d.,]+%\]|insns per cycle|CPU-migrations|\d[.,]\d{6} +(?:task|cpu)-clock")
 _HALF_CLOSING = re.compile(r"\s*[\d.,]+(?: s[a-z]*(?: [a-z]*)?)?")
 
 
@@ -73,7 +74,10 @@ def parse(source: Source) -> list[Report]:
     reader.read()
     if not any(block.has_figures for block in reader.blocks):
         raise source.error(*_what_perf_said(source))
-    return [block.finish() for block in reader.blocks]
+    blocks = reader.blocks
+    if any(block.is_old or (block.lacks_times and block.is_followed) for block in blocks):
+        blocks[-1].is_old = True
+    return [block.finish() for block in blocks]
 
 
 def _what_perf_said(source: Source) -> tuple[int, str, str]:
@@ -133,6 +137,8 @@ class _Reader:
         return i
 
     def _start(self) -> Block:
+        if self.blocks:
+            self.blocks[-1].is_followed = True
         block = Block(self.source, self._started, self.decimal)
         block.counters.report.describe(**self._described)
         for line_number, text in self._pending:
@@ -200,7 +206,7 @@ class _Reader:
             block = self._start() if is_new else self.blocks[-1]
         elif block is None or not self._is_open() or not block.is_titled:
             return self._read_untitled(line, counter)
-        block.is_new |= " msec " in line or " /sec" in line
+        block.is_old |= _OLD.search(line) is not None
         block.add(counter)
         return True
 
@@ -226,5 +232,6 @@ class _Reader:
     def _skip(self, line: str, i: int) -> None:
         if self.blocks and self._started is None:
             self.blocks[-1].counters.skip(i, line)
+            self.blocks[-1].is_followed |= bool(self.blocks[-1].closed)
         else:
             self._pending.append((i, line))

@@ -1,0 +1,247 @@
+"""What a golden case cannot hold: cuts everywhere, hostile bytes, and documents as fio writes them with other options."""
+
+import copy
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from pipeline.errors import ParseError
+from pipeline.parse import fio_json
+from pipeline.parse._fio_json_options import Options, block_size, seconds_of, size_of, target_of, worker_depth
+from pipeline.parse._fio_json_rows import bin_edges
+from pipeline.parse._source import Source
+from pipeline.tidy import tables_of
+
+CASES = Path(__file__).parent / "fio_json"
+BASE = json.loads((CASES / "fio-3.42-randrw/out.json").read_text("utf-8"))
+NS, US = 1 << 34, 1 << 24
+
+
+def parse(text, name="out.json"):
+    data = text if isinstance(text, bytes) else text.encode("utf-8")
+    return fio_json.parse(Source(name, data))
+
+
+def tables(reports):
+    for number, report in enumerate(reports):
+        report.describe(run_id=f"run#{number}")
+    return tables_of(reports)
+
+
+def changed(change):
+    """The text of a document after ``change(document, its job)``."""
+    document = copy.deepcopy(BASE)
+    change(document, document["jobs"][0])
+    return json.dumps(document, indent=1)
+
+
+def codes(report):
+    return [row["code"] for row in report.rows.get("warnings", [])]
+
+
+@pytest.mark.parametrize(
+    "case", ["fio-2.1-fsync-not-reported", "fio-3.20-fsync", "client-server-one-host", "killed-halfway", "unified-both"]
+)
+def test_a_cut_file_is_never_complete(case):
+    (path,) = [path for path in (CASES / case).iterdir() if path.name != "expected.yaml"]
+    data = path.read_bytes()
+    for end in range(0, len(data), len(data) // 70):
+        try:
+            reports = parse(data[:end])
+        except ParseError:
+            continue
+        assert not all(report.run["is_complete"] for report in reports) or not data[end:].strip(), end
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_damage_gives_tables_or_one_error(seed):
+    chance = random.Random(seed)  # noqa: S311
+    data = bytearray((CASES / chance.choice(["fio-3.20-fsync", "killed-halfway"]) / "out.json").read_bytes())
+    for _ in range(chance.randrange(1, 40)):
+        data[chance.randrange(len(data))] = chance.choice(b'{}[]":,-9eE.\n\\nau \xff')
+    lines = bytes(data).split(b"\n")
+    if seed % 3 == 0:
+        chance.shuffle(lines)
+    try:
+        tables(parse(b"\n".join(lines)))
+    except ParseError as error:
+        assert str(error).startswith("out.json:")
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("", "an empty file"),
+        ('{"fio version":"fio-3.1","jobs":' + "[" * 100_000, "nested brackets"),
+        ('{"fio version":"fio-3.1","a":' + '{"jobs":' * 100_000, "nested brackets"),
+        ('{"fio version" : "' + '\\"' * 100_000, "at least one job"),
+        ('{"fio version" : ' + '"a ' * 50_000, "at least one job"),
+        ("{" * 100_000, "fio JSON"),
+        ('{ "disk_util" : [] }', "fio JSON"),
+    ],
+)
+def test_nothing_to_read_is_one_error(text, found):
+    with pytest.raises(ParseError, match=found):
+        parse(text)
+
+
+@pytest.mark.parametrize("number", ["-1", "-nan", "inf", "NaN", "9" * 3000, "9" * 5000, "1e400", '"5"', "true"])
+def test_numbers_that_are_none_become_null(number):
+    text = changed(lambda _, job: job["read"]["lat_ns"].update(mean=123456.5)).replace("123456.5", number)
+    report = parse(text)[0]
+    frames = tables([report])
+    assert frames.operations["latency_mean_s"].isna().tolist() == [True, False]
+    assert codes(report) == ["bad_value"]
+
+
+def test_bins_add_up_and_do_not_overlap():
+    frames = tables(parse((CASES / "jsonplus-slat-and-lat-in-group/out.json").read_bytes()))
+    keys = ["op", "phase"]
+    counted = frames.latency_bins.groupby(keys)["count"].sum()
+    assert counted.to_dict() == frames.latency_summary.set_index(keys)["n_ops"].to_dict()
+    for _, bins in frames.latency_bins.groupby(keys):
+        ordered = bins.sort_values("lower_s")
+        assert (ordered["upper_s"].to_numpy()[:-1] <= ordered["lower_s"].to_numpy()[1:]).all()
+
+
+@pytest.mark.parametrize(
+    ("key", "top", "is_indexed", "edges"),
+    [
+        ("0", NS, False, (0, 1)), ("127", NS, False, (127, 128)), ("129", NS, False, (128, 130)),
+        ("128", NS, False, None), ("338", NS, False, (336, 340)), ("74240", NS, False, (73728, 74752)),
+        ("17112760320", NS, False, (17045651456, None)), ("17179869184", NS, False, None),
+        ("16711680", US, False, (16646144, None)), ("200", US, True, (288, 292)), ("127", US, True, (127, 128)),
+        ("1215", US, True, (16646144, None)), ("1216", US, True, None), ("x", NS, False, None),
+    ],
+)  # fmt: skip
+def test_edges_of_a_bin(key, top, is_indexed, edges):
+    assert bin_edges(key, top, is_indexed=is_indexed) == edges
+
+
+def test_a_bin_that_is_missing_is_noticed():
+    text = changed(lambda _, job: job["read"]["clat_ns"].update(bins={"74240": 39486, "74241": 1}))
+    assert codes(parse(text)[0]) == ["unknown_bin"]
+    text = changed(lambda _, job: job["read"]["clat_ns"].update(bins={"74240": 39486}))
+    assert codes(parse(text)[0]) == ["bins_mismatch"]
+
+
+def later(seconds, elapsed, factor):
+    def change(document, job):
+        document["timestamp_ms"] += round(seconds * 1000)
+        job.update(elapsed=job["elapsed"] + elapsed, job_start=0)
+        for op in ("read", "write"):
+            for key in ("io_bytes", "total_ios", "runtime"):
+                job[op][key] = round(job[op][key] * factor)
+
+    return changed(change)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "elapsed", "factor", "n_runs"),
+    [(1, 1, 1.5, 1), (0.1, 1, 1.02, 1), (10, 0, 1.001, 2), (2.5, 0, 1.001, 2), (1, 1, 0.5, 2), (-60, 1, 1.5, 2)],
+)
+def test_status_snapshots_are_one_run_and_repeats_are_several(seconds, elapsed, factor, n_runs):
+    reports = parse(later(0, 0, 1) + later(seconds, elapsed, factor))
+    assert len(reports) == n_runs
+    assert len(reports[0].rows.get("throughput_series", [])) == (4 if n_runs == 1 else 0)
+
+
+def test_other_job_start_is_another_run():
+    text = changed(lambda _, __: None)
+    assert len(parse(text + text.replace("1795215867835", "1795215867935"))) == 2
+
+
+def unified(_, job):
+    job["mixed"] = job.pop("read")
+    del job["write"], job["trim"], job["sync"]
+
+
+def without_latencies(_, job):
+    for op in ("read", "write"):
+        job[op]["lat_ns"] = job[op]["clat_ns"] = job[op]["slat_ns"] = dict.fromkeys(
+            ("min", "max", "mean", "stddev", "N"), 0
+        )
+
+
+def misplaced(document, job):
+    document["fio version"] = "fio-3.7"
+    job["job options"]["lat_percentiles"] = "1"
+
+
+def with_high_priority(_, job):
+    job["read"]["clat_high_prio"] = job["read"]["clat_ns"]
+
+
+@pytest.mark.parametrize(
+    ("change", "ops", "phases"),
+    [
+        (unified, ["mixed"], {"completion"}),
+        (without_latencies, ["read", "write"], set()),
+        (misplaced, ["read", "write"], {"total"}),
+        (with_high_priority, ["read", "write"], {"completion", "completion_high_prio"}),
+    ],
+)
+def test_documents_of_other_options(change, ops, phases):
+    report = parse(changed(change))[0]
+    assert [row["op"] for row in report.rows["operations"]] == ops
+    assert {row["phase"] for row in report.rows.get("latency_percentiles", [])} == phases
+    means = [row.get("latency_mean_s") for row in report.rows["operations"]]
+    assert (means == [None, None]) == (change is without_latencies)
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda _, job: job.update(eta=7), "interrupted"),
+        (lambda _, job: job["job options"].update(runtime="1m"), "interrupted"),
+        (lambda _, job: job.update(error=5), "job_error"),
+        (lambda document, _: document.update(jobs=[]), "no_jobs"),
+        (
+            lambda document, _: document["jobs"].append({"jobname": "k", "job options": {"stonewall": ""}}),
+            "sequential_jobs",
+        ),
+        (lambda _, job: job["job options"].update(name="other"), "merged_jobs"),
+        (lambda _, job: job["read"].update(new_figure=5), "unknown_key"),
+    ],
+)
+def test_what_a_document_says_of_its_run(change, code):
+    report = parse(changed(change))[0]
+    assert codes(report) == [code]
+    assert report.run["is_complete"] == (code in ("sequential_jobs", "merged_jobs", "unknown_key"))
+
+
+def test_repeated_options_are_kept():
+    text = changed(lambda _, __: None).replace('"filename": "/mnt/data/fio/tv.dat"', '"filename": "a", "filename": "b"')
+    report = parse(text)[0]
+    assert [row["value"] for row in report.rows["parameters"] if row["name"] == "filename"] == ["a", "b"]
+    assert report.rows["operations"][0]["target"] == "a:b"
+    assert codes(report) == ["repeated_key"]
+
+
+@pytest.mark.parametrize(
+    ("text", "kb_base", "n_bytes"),
+    [("4k", None, 4096), ("32KB", None, 32768), ("1m", None, 2**20), ("4kib", None, 4000), ("4k", "1000", 4000),
+     ("4KiB", "1000", 4096), ("512", None, 512), ("4k-8k", None, None), ("100%", None, None)],
+)  # fmt: skip
+def test_sizes_as_fio_means_them(text, kb_base, n_bytes):
+    assert size_of(text, kb_base) == n_bytes
+
+
+def test_what_options_mean():
+    options = Options({"bs": "4k,64k", "iodepth": "16", "filename": "f", "directory": "/d/"}.items(), None)
+    assert [block_size(options, op) for op in ("read", "write", "trim", "mixed", "sync")] == [
+        4096,
+        65536,
+        65536,
+        None,
+        None,
+    ]
+    assert target_of(options) == "/d/f"
+    assert worker_depth(options, level_one=0.1) == 16
+    assert worker_depth(options, level_one=100.0) == 1
+    assert worker_depth(Options(None, None), None) is None
+    shared = Options(None, [("bs", "4k"), ("bs", "8k")], is_shared=True)
+    assert block_size(shared, "read") is None
+    assert [seconds_of(text) for text in ("60", "5m", "500ms", "1:30", None)] == [60, 300, 0.5, None, None]
