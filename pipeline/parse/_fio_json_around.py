@@ -52,14 +52,16 @@ def note_text(report: Report, run: Run) -> bool:
     return was_stopped
 
 
-def note_torn_end(report: Report, before: str, after: str, after_line: int) -> None:
+def note_torn_end(report: Report, run: Run, after: str, after_line: int) -> None:
     """Mark the report incomplete where a normal report has to follow the JSON and does not, or ends early."""
+    before = run.texts[0][1]
     lines = [line for line in after.split("\n") if line.strip()]
     if any(_NORMAL.match(line) for line in lines):
         is_whole = _NORMAL_END.search(lines[-1]) is not None and any(line.startswith("Run status") for line in lines)
     else:
-        # fio prints its header only where a normal report is to come.
-        is_whole = _HEADER.search(before) is None
+        # fio prints its header only where a normal report is to come; a server's header comes through its client.
+        is_followed = _HEADER.search(before) and not any(_NORMAL.match(line) for line in before.split("\n"))
+        is_whole = "client_stats" in run.last.value or not is_followed
     if not is_whole:
         found = f"found {_short(lines[-1])!r}" if lines else "found the end of the file"
         line = after_line + after.rstrip().count("\n")

@@ -132,15 +132,20 @@ class _Recovery:
         self.root: Any = None
         self.is_cut = False
         self.n_skipped = 0
+        self.is_open_ended = False  # a value came last: a comma or the end of its bracket has to follow
 
     def read(self, text: str, start: int, limit: int) -> tuple[dict[str, Any], int]:
         """Return the content, and where it ends."""
-        position = start
+        position, begins_line = start, False
         while position < limit:
             match = _TOKEN.match(text, position, limit)
             if match is None:  # cannot be: the tokens cover every character
                 break
             position = match.end()
+            if match.lastgroup == "junk" and begins_line:  # a message on a line of its own
+                line_end = text.find("\n", position, limit)
+                position = line_end if line_end >= 0 else limit
+            begins_line = match.lastgroup == "space" and "\n" in match[0]
             self._take(match)
             if self.root is not None:
                 return self.root, position
@@ -156,23 +161,28 @@ class _Recovery:
         if kind == "space":
             if top and "\n" in text:
                 top.on_new_line = True
-        elif kind == "mark" and text in "{[":
+            return
+        if self.is_open_ended and top and text not in (",", "}", "]"):
+            top.items.pop()  # a value that something broke in two
+            self.n_skipped += 1
+        self.is_open_ended = kind in ("string", "value") and self._takes_value(top)
+        if kind == "mark" and text in "{[":
             self._open(text == "{", top)
         elif kind == "mark" and text in "}]":
             self._close_as(text == "}")
         elif top and kind == "mark":
             self._separate(text, top)
+        elif top and self.is_open_ended:
+            self._add(_unescaped(match["string"]) if kind == "string" else _number(text), top)
         elif top and kind == "string" and top.is_object and not top.has_colon:
             self.n_skipped += top.key is not None
             top.key = _unescaped(match["string"])
-        elif top and kind in ("string", "value") and self._takes_value(top):
-            self._add(_unescaped(match["string"]) if kind == "string" else _number(text), top)
         else:
             self.n_skipped += 1
 
     @staticmethod
-    def _takes_value(top: _Open) -> bool:
-        return not top.is_object or (top.has_colon and not top.on_new_line)
+    def _takes_value(top: _Open | None) -> bool:
+        return top is not None and (not top.is_object or (top.has_colon and not top.on_new_line))
 
     def _open(self, is_object: bool, top: _Open | None) -> None:
         if top is not None and top.is_object and not top.has_colon:

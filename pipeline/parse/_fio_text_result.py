@@ -24,7 +24,8 @@ class Result:
     n_snapshots: int = 0
     gaps: list[Problem] = field(default_factory=list)  # these make the report incomplete
     remarks: list[Problem] = field(default_factory=list)
-    headers_by_job: dict[tuple[str | None, int | None, bool], list[Header]] = field(default_factory=dict)  # a cache
+    headers_by_job: dict[tuple[str | None, int | None, bool], list[Header]] = field(default_factory=dict)  # caches
+    settings_by_job: dict[tuple[object, ...], tuple[int | None, float | None]] = field(default_factory=dict)
 
     @property
     def jobs(self) -> list[Job]:
@@ -74,13 +75,15 @@ def results(run: Run) -> list[Result]:
 def _chains(run: Run) -> list[list[Status]]:
     """Status reports of the same run, from its first to its last: they share a job, its name, group and pid."""
     chains: list[list[Status]] = []
+    known: set[tuple[str | None, int | None, int | None]] = set()
     for status in run.statuses or [Status()]:
         keys = {job.key for job in status.jobs}
-        known = {job.key for earlier in chains[-1] for job in earlier.jobs} if chains else set()
         if chains and (not keys or not known or keys & known):
             chains[-1].append(status)
+            known |= keys
         else:
             chains.append([status])
+            known = keys
     return chains
 
 
@@ -163,8 +166,8 @@ def _judge(result: Result) -> None:
     """What the blocks themselves say of errors, of groups and of I/O that never came."""
     for job in result.jobs:
         if job.error:
-            what = _shown(job.error_text or "")
-            result.gaps.append((job.line, "job_error", f"expected err= 0 of job {job.name}, found {job.error} {what}"))
+            what = f" ({_shown(job.error_text)})" if job.error_text else ""
+            result.gaps.append((job.line, "job_error", f"expected err= 0 of job {job.name}, found {job.error}{what}"))
     groups = sorted({job.group for job in result.jobs if job.group is not None})
     if len(groups) > 1 and not result.run.is_client:
         text = f"job groups {', '.join(map(str, groups))}: their rates must not be summed, groups may run in sequence"

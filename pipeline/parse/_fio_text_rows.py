@@ -8,7 +8,7 @@ from pipeline import units
 from pipeline.parse._fio_text_block import Direction, Job, Latency
 from pipeline.parse._fio_text_figures import MAX_INTEGER, Printed, Style, count, size
 from pipeline.parse._fio_text_result import Problem, Result, version_of
-from pipeline.parse._fio_text_workers import block_size, queue_depth
+from pipeline.parse._fio_text_workers import size_and_depth
 from pipeline.parse._report import Report, Row
 
 # The last bin of fio's histogram, in µs to 2.21 and in ns from 3.0, as the units of a block show it.
@@ -56,12 +56,12 @@ class Rows:
         n_ops = sum(issued.values()) - issued.get("sync", 0) if op == "mixed" and issued else issued.get(op)
         self._drop_impossible(direction)
         latency = direction.phases.get("total", _NO_LATENCY)
-        bytes_each = block_size(job, op, self.result)
+        bytes_each, depth = size_and_depth(job, op, self.result)
         has_failed = job.error != 0 or job.n_errors  # what failed is counted, but has no bytes
         amounts = self._amounts(direction, n_ops, None if has_failed else bytes_each)
         self.report.add(
             "operations", **keys, **amounts, block_size_bytes=bytes_each,
-            queue_depth=queue_depth(job, op, self.result), latency_mean_s=latency.mean, latency_stddev_s=latency.stddev,
+            queue_depth=depth, latency_mean_s=latency.mean, latency_stddev_s=latency.stddev,
             latency_min_s=latency.low, latency_max_s=latency.high, n_errors=job.n_errors if is_only else None,
         )  # fmt: skip
         self._add_latencies(direction, keys)
@@ -78,7 +78,7 @@ class Rows:
         self.report.add(
             "operations", **keys, n_ops=n_ops, duration_s=longest_s if n_ops else None,
             ops_per_s=n_ops / longest_s if n_ops and longest_s else None,
-            queue_depth=queue_depth(job, "sync", self.result), latency_mean_s=latency.mean,
+            queue_depth=size_and_depth(job, "sync", self.result)[1], latency_mean_s=latency.mean,
             latency_stddev_s=latency.stddev, latency_min_s=latency.low, latency_max_s=latency.high,
         )  # fmt: skip
         self._add_latencies(block, keys)

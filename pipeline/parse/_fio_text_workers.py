@@ -38,11 +38,7 @@ def headers_of(job: Job, result: Result) -> list[Header]:
     if key not in result.headers_by_job:
         result.headers_by_job[key] = _candidates(job, result)
     found = result.headers_by_job[key]
-    if job.members > 1 or len(found) <= 1:
-        return found
-    # Sections of one name: in their order, if each has one block.
-    index, n_blocks = result.positions[job.line]
-    return [found[index]] if n_blocks == len(found) and not any(header.is_repeated for header in found) else []
+    return found if job.members > 1 or len(found) <= 1 else [found[result.positions[job.line][0]]]
 
 
 def _candidates(job: Job, result: Result) -> list[Header]:
@@ -50,35 +46,42 @@ def _candidates(job: Job, result: Result) -> list[Header]:
         alone = {(other.name, other.group) for other in result.jobs if other.members == 1}
         return [h for h in result.headers if h.group == job.group and (h.name, h.group) not in alone]
     named = [header for header in result.headers if header.name == job.name and header.group in (None, job.group)]
-    is_alike = len({tuple(header.settings.items()) for header in named}) <= 1
-    return named[:1] if is_alike else named
+    if len({tuple(header.settings.items()) for header in named}) <= 1:
+        return named[:1]
+    # Sections of one name: in their order, if each has one block.
+    is_in_order = result.positions[job.line][1] == len(named) and not any(header.is_repeated for header in named)
+    return named if is_in_order else []
 
 
-def block_size(job: Job, op: str, result: Result) -> int | None:
-    """The size of an I/O of this kind, where it is one size in all jobs of the block."""
-    sizes = {_size_of(header, op) for header in _doing(headers_of(job, result), op)}
-    return sizes.pop() if len(sizes) == 1 else None
-
-
-def queue_depth(job: Job, op: str, result: Result) -> float | None:
-    """Configured I/Os outstanding of the block's workers together; of syncs, only a synchronous engine's are known."""
-    if job.is_total:
-        parts = [queue_depth(other, op, result) for other in result.jobs if not other.is_total and _has(other, op)]
-        return sum(part or 0 for part in parts) if parts and None not in parts else None
+def size_and_depth(job: Job, op: str, result: Result) -> tuple[int | None, float | None]:
+    """The size of an I/O of this kind, where it is one size in all jobs of the block, and the queue depth of all."""
     headers = headers_of(job, result)
-    counts = _workers(headers, job.members)
+    key = job.name, job.group, job.members, op, headers[0].line if len(headers) == 1 else None
+    if key not in result.settings_by_job:
+        sizes = {_size_of(header, op) for header in _doing(headers, op)}
+        depth = _sum_of_depths(op, result) if job.is_total else _queue_depth(headers, job.members, op)
+        result.settings_by_job[key] = sizes.pop() if len(sizes) == 1 else None, depth
+    return result.settings_by_job[key]
+
+
+def _sum_of_depths(op: str, result: Result) -> float | None:
+    jobs = [job for job in result.jobs if not job.is_total and any(direction.op == op for direction in job.directions)]
+    depths = [size_and_depth(job, op, result)[1] for job in jobs]
+    return sum(depth or 0 for depth in depths) if depths and None not in depths else None
+
+
+def _queue_depth(headers: list[Header], members: int, op: str) -> float | None:
+    """Configured I/Os outstanding of the block's workers together; of syncs, only a synchronous engine's are known."""
+    counts = _workers(headers, members)
     depths = [_depth(header, op) for header in headers]
-    if counts is None:  # several sections with numjobs: fine if all are alike
-        is_alike = len(set(depths)) == 1 and len(_doing(headers, op)) == len(headers)
-        return depths[0] * job.members if is_alike and depths[0] is not None else None
     doing = _doing(headers, op)
-    shares = [(depth, n) for header, depth, n in zip(headers, depths, counts, strict=True) if header in doing]
+    if counts is None:  # several sections with numjobs: fine if all are alike
+        is_alike = len(set(depths)) == 1 and len(doing) == len(headers)
+        return depths[0] * members if is_alike and depths[0] is not None else None
+    lines = {header.line for header in doing}
+    shares = [(depth, n) for header, depth, n in zip(headers, depths, counts, strict=True) if header.line in lines]
     known = [depth * n for depth, n in shares if depth is not None]
     return sum(known) if shares and len(known) == len(shares) else None
-
-
-def _has(job: Job, op: str) -> bool:
-    return any(direction.op == op for direction in job.directions)
 
 
 def _doing(headers: list[Header], op: str) -> list[Header]:

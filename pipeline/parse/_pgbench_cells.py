@@ -33,12 +33,14 @@ def read_cells(source: Source, n_columns: int, *, has_words: bool) -> Cells:
     import pyarrow as pa
 
     data = _plain(source)
+    if not data.isascii():
+        data = data.translate(_ASCII)
     end = data.rfind(b"\n") + 1
     is_torn = end < len(data) and data[end:].strip() != b""
     try:
         table, n_bad = _table(data[:end], n_columns, "int64")
     except pa.ArrowInvalid:
-        table, n_bad = _table(data[:end].translate(_ASCII), n_columns, "string")
+        table, n_bad = _table(data[:end], n_columns, "string")
     numbers, is_skipped, is_failed = _columns(table)
     is_word = is_skipped | is_failed if has_words else np.zeros(table.num_rows, bool)
     is_good = np.ones(table.num_rows, bool)

@@ -94,7 +94,7 @@ def _read_around(source: Source, reports: list[tuple[Report, Run]], end: int, li
     after = source.text[end:]
     last_report, last_run = reports[-1]
     if not last_run.last.is_cut and last_run.torn is None:
-        note_torn_end(last_report, "".join(text for _, text in last_run.texts[:1]), after, line)
+        note_torn_end(last_report, last_run, after, line)
     last_run.texts.append((line, after))
     for report, run in reports:
         was_stopped = note_text(report, run)

@@ -45,7 +45,10 @@ _TITLE = re.compile(r"\s*Performance counter stats for (.*)")
 _TITLE_END = re.compile(r"'(?: \((\d+) runs\))?:\s*$")
 _TITLE_LINES = 200  # a command may be a script of many lines
 _ERRORS = re.compile(
-    r"^\s*Usage: perf stat\b|You may not have permission to collect (?:system-wide )?stats", re.MULTILINE
+    r"^\s*Usage: perf stat\b|You may not have permission to collect (?:system-wide )?stats"
+    r"|\A\s*Error:\s+(?:Access to performance monitoring|No permission to enable|The .* event is not supported"
+    r"|The sys_perf_event_open\(\) syscall)|\A(?:Workload failed: |event syntax error: |System does not support topdown)",
+    re.MULTILINE,
 )
 _BEGIN = re.compile(
     r"^(?:[ \t]*Performance counter stats for |# started on \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}[ \t]*$"
@@ -60,7 +63,7 @@ _HINTS = (
     "# Table of individual measurements:", "# Final result:",
 )  # fmt: skip
 _OLD = re.compile(r"\(msec\)|\[[\d.,]+%\]|insns per cycle|CPU-migrations|\d[.,]\d{6} +(?:task|cpu)-clock")
-_HALF_CLOSING = re.compile(r"\s*[\d.,]+(?: s[a-z]*(?: [a-z]*)?)?")
+_HALF_CLOSING = re.compile(r"\s*(?:[\d.,]+[ a-z]*)?\ufffd?")
 
 
 def recognise(head: str) -> bool:
@@ -151,6 +154,8 @@ class _Reader:
         """Take a line that says when, with what version or by which command; or one that says nothing."""
         if match := STARTED.match(line):
             self._started = match[1]
+            if self.blocks:
+                self.blocks[-1].is_followed = True
         elif match := VERSION.match(line):
             self._described["tool_version"] = match[1]
         elif not self.blocks and COMMAND.fullmatch(line):
@@ -183,11 +188,13 @@ class _Reader:
             block.close(match)
             # The deviation stands behind `seconds time elapsed`.
             block.is_torn = is_torn and bool(match[2]) and not match[4]
-        elif is_torn and (block is None or not block.closed or _HALF_CLOSING.fullmatch(line)):
+        elif is_torn:
             # Half a line may be a wrong event or a wrong number.
-            if block:
+            if block and (not block.closed or _HALF_CLOSING.fullmatch(line)):
                 block.is_torn = True
-            self._skip(line, i)
+                block.counters.skip(i, line)
+            else:
+                self._skip(line, i)
         elif block and (match := TABLE_ROW.match(line)):
             block.add_run(match)
         elif not self._read_counters(line, i, block):

@@ -21,7 +21,7 @@ from pipeline.units import format_si
 
 # Of MathJax 2.7 what TeX → HTML needs; site.js chooses the fonts that are here.
 _MATHJAX = ("MathJax.js", "LICENSE", "config/TeX-AMS-MML_HTMLorMML-full.js", "extensions", "jax/element",
-            "jax/input/TeX", "jax/output/HTML-CSS", "fonts/HTML-CSS")  # fmt: skip
+            "jax/input/TeX", "jax/output/HTML-CSS", "fonts/HTML-CSS/STIX-Web/woff")  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from IPython.display import HTML, Markdown
 
 from pipeline.units import format_si
 
+LONG = 50  # characters from which a cell may break into lines
+
 
 def readable(frame: pd.DataFrame) -> HTML:
     """A table of texts: columns scaled by the unit in their name, missing as a dash, everything escaped."""
@@ -19,7 +21,7 @@ def readable(frame: pd.DataFrame) -> HTML:
     head = "".join(f"<th{c}>{escape(name.replace('_', ' '))}</th>" for name, c in zip(names, classes, strict=True))
     rows = [
         "".join(
-            f"<td{c}>{escape(cell_text(name, value, is_efficiency=is_efficiency))}</td>"
+            _cell(cell_text(name, value, is_efficiency=is_efficiency), c)
             for name, value, c in zip(names, row, classes, strict=True)
         )
         for row in frame.itertuples(index=False, name=None)
@@ -33,6 +35,12 @@ def said(*sentences: str) -> Markdown:
     return Markdown("\n\n".join(sentences))
 
 
+def _cell(text: str, css_class: str) -> str:
+    if len(text) > LONG:
+        css_class = ' class="long"'
+    return f"<td{css_class}>{escape(text)}</td>"
+
+
 def cell_text(column: str, value: Any, *, is_efficiency: bool = False) -> str:
     """One value as its column's name says; of an efficiency, the interval is a share too."""
     if value is None or value is pd.NA or (isinstance(value, float) and pd.isna(value)) or value is pd.NaT:
@@ -42,7 +50,7 @@ def cell_text(column: str, value: Any, *, is_efficiency: bool = False) -> str:
     if column.endswith(("_ratio", "efficiency")) or (is_efficiency and column.startswith("interval_")):
         return f"{value:.1%}"
     if column.endswith("_per_s"):
-        return format_si(value, "B/s" if "bytes" in column else "/s", 4)
+        return format_si(value, "B/s", 4) if "bytes" in column else f"{value:,.1f} /s"
     if column.endswith("_s"):
         return format_si(value, "s", 4)
     return f"{value:,}" if isinstance(value, int) else f"{value:,.7g}" if abs(value) >= 1000 else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""What a golden case cannot hold: cuts everywhere, hostile bytes, and documents as fio writes them with other options."""
+"""What a golden case cannot hold: cuts everywhere, hostile bytes, and documents that fio writes with other options."""
 
 import copy
 import json
@@ -210,6 +210,24 @@ def test_what_a_document_says_of_its_run(change, code):
     report = parse(changed(change))[0]
     assert codes(report) == [code]
     assert report.run["is_complete"] == (code in ("sequential_jobs", "merged_jobs", "unknown_key"))
+
+
+HEADER = "a: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\n"
+BANNER = "hostname=h, be=0, 64-bit, os=Linux, arch=x86-64, fio=fio-3.33, flags=1\n<h> "
+
+
+@pytest.mark.parametrize(
+    ("before", "is_client", "expected"),
+    [(HEADER, False, ["truncated"]), (BANNER + HEADER, True, []), ("\ufeff> \n", False, []),
+     ("fio: file hash not empty on exit\nJobs: 1 (f=1)\nhello\nthere\n", False, ["message", "not_read"])],
+)  # fmt: skip
+def test_text_before_the_document(before, is_client, expected):
+    def to_client(document, job):
+        if is_client:
+            job.update(hostname="h", port=8765)
+            document["client_stats"] = document.pop("jobs")
+
+    assert codes(parse(before + changed(to_client))[0]) == expected
 
 
 def test_repeated_options_are_kept():

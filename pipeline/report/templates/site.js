@@ -12,8 +12,14 @@ for (const element of document.querySelectorAll(".figure")) {
 }
 window.MathJax = {
   jax: ["input/TeX", "output/HTML-CSS"],
-  tex2jax: { inlineMath: [["$", "$"], ["\\(", "\\)"]], processEscapes: true, skipTags: ["script", "style", "textarea", "pre", "code", "svg"], ignoreClass: "figure|dataframe" },
-  "HTML-CSS": { availableFonts: [], preferredFont: null, webFont: "STIX-Web", imageFont: null },
+  tex2jax: { inlineMath: [["$", "$"]], processEscapes: true, ignoreClass: "figure|dataframe" },
+  "HTML-CSS": {
+    availableFonts: [],
+    webFont: "STIX-Web",
+    imageFont: null,
+    // MathJax's own empty font is about:blank, which browsers refuse with an error.
+    styles: { "@font-face": { "font-family": "MathJax_Blank", src: "local('sans-serif')" } },
+  },
   showMathMenu: false,
   messageStyle: "none",
 };
