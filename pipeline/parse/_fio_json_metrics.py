@@ -112,7 +112,8 @@ class Metrics:
         self._add_options(entry.get("job options"), job.label)
         targets = _TARGET_KEYS if entry.get("latency_target") or entry.get("latency_target_ns") else ()
         for key in ("hostname", "port", "groupid", "job_start", "desc", "latency_depth", *targets):
-            if entry.get(key) is not None and not job.options.has_any(key):
+            # fio's total of all clients has the address of the last one
+            if entry.get(key) is not None and job.scope == "job" and not job.options.has_any(key):
                 self.report.parameter(key, _text(entry[key]), job.label)
         for key, (metric, unit, factor) in _OF_JOB.items():
             self._metric(metric, labels, self.figures.scaled(entry, key, factor), unit)

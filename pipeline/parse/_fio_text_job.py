@@ -29,7 +29,7 @@ _LATENCY = re.compile(
 _PERCENTILES = re.compile(
     rf"(?:(high|low) prio \(\S+%\) )?(\w+)(?: prio ([\d/]+))?(?: \(\S+% of IOs\))? percentiles {_UNIT}\s?:(.*)$"
 )
-_PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)th=\[?\s*(\d{1,18})(?=[\],\s]|$)")
+_PERCENTILE = re.compile(r"(\d{1,3}(?:\.\d{1,9})?)th=(?:\[\s*(\d{1,18})\]|(\d{1,18})(?:,|$))")  # to 1.58 no brackets
 _SAMPLES = r": min=(\S+), max=(\S+),(?: per=(\S+)%,)? avg=(\S+), stdev=(\S+?)(?:, samples=(\d+))?$"
 _BANDWIDTH = re.compile(r"bw \(\s*(\w+)\s*/s\)\s*" + _SAMPLES.replace(r"=(\S", r"=\s*(\S"))
 _IOPS = re.compile(r"iops\s*" + _SAMPLES.replace(r"=(\S", r"=\s*(\S"))
@@ -37,7 +37,9 @@ _SHARES = re.compile(r"lat \((nsec|usec|msec)\)\s*: (.*)$")
 _DEPTHS = re.compile(r"(IO depths|submit|complete)\s*: (.*)$")
 _SHARE = re.compile(r"(>=)?(\d{1,9})=(\d{1,9}(?:\.\d{1,9})?)%")
 _CPU = re.compile(r"cpu\s*: usr=(\S+)%, sys=(\S+)%, ctx=(\d+), majf=(\d+), minf=(\d+)$")
-_ISSUED = re.compile(r"issued[^:]*: ?total=(\S+?),? short=(\S+?)(?:,? drop(?:ped)?=(\S+))?$")
+_FOUR = r"(\d+,\d+,\d+,\d+)"
+_ISSUED = re.compile(rf"issued rwts: total={_FOUR} short={_FOUR} dropped={_FOUR}$")
+_OLD_ISSUED = re.compile(r"issued(?! rwts)[^:]*: ?total=(\S+?),? short=(\S+?)(?:,? drop(?:ped)?=(\S+))?$")  # to 3.5
 _ERRORS = re.compile(r"errors\s*: total=(\d+), first_error=(-?\d+/<.*>)$")
 _TARGET = re.compile(r"latency\s*: target=(\S+), window=(\S+), percentile=(\S+)%, depth=(\d+)$")
 _STEADY = re.compile(r"steadystate\s*: attained=(yes|no), bw=(\S+) \(\S+\), iops=(\S+?), (?:lat=\S+, )?(.*=.*)$")
@@ -129,8 +131,8 @@ def _add_percentiles(job: Job, text: str) -> None:
     if job.percentiles_of is None:
         return
     phase, unit = job.percentiles_of
-    for percentile, value in _PERCENTILE.findall(text):
-        latency = seconds(value, unit)
+    for percentile, value, bare_value in _PERCENTILE.findall(text):
+        latency = seconds(value or bare_value, unit)
         if latency is not None and float(percentile) <= 100:
             job.directions[-1].percentiles.append((phase, float(percentile), latency))
 
@@ -214,6 +216,6 @@ def _lifetime(job: Job, _: re.Match[str], line: int) -> None:
 _LINES: tuple[tuple[re.Pattern[str], Callable[[Job, re.Match[str], int], None]], ...] = (
     (_LATENCY, _latency), (_PERCENTILES, _percentiles), (_SHARES, _shares), (_DEPTHS, _depths),
     (NEW_RATES, _new_direction), (OLD_RATES, _old_direction), (_BANDWIDTH, _bandwidth), (_IOPS, _iops), (_CPU, _cpu),
-    (_ISSUED, _issued), (_TARGET, _target), (_SYNC, _sync), (_ERRORS, _errors), (_STEADY, _steady),
-    (_DESCRIPTION, _description), (_LIFETIME, _lifetime),
+    (_ISSUED, _issued), (_OLD_ISSUED, _issued), (_TARGET, _target), (_SYNC, _sync), (_ERRORS, _errors),
+    (_STEADY, _steady), (_DESCRIPTION, _description), (_LIFETIME, _lifetime),
 )  # fmt: skip

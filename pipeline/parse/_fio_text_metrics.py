@@ -102,7 +102,8 @@ class Metrics:
             for name in _STATISTICS:
                 value = values[name]
                 self._metric(f"bytes_per_s_{name}", labels, None if value is None else value * factor, "B/s")
-            self._metric("bytes_per_s_group_ratio", labels, values["share"])
+            if direction.is_old or values["samples"] is not None:  # 2.17 to 2.21, without samples: a 1024th of it
+                self._metric("bytes_per_s_group_ratio", labels, values["share"])
             self._metric("bytes_per_s_samples", labels, values["samples"])
         if direction.iops_samples:
             for name in _STATISTICS:

@@ -113,6 +113,8 @@ def _gaps(status: Status, headers: list[Header], run: Run) -> list[Problem]:
         )
     elif not found and not is_sum:
         gaps.append((run.last_line, "no_run_status", "expected Run status group 0, found the end of the report"))
+    if any(group.rows for group in status.groups) and not status.jobs:
+        gaps.append((status.groups[0].line, "truncated", "expected job blocks, found Run status alone"))
     if any(job.name is None for job in jobs):
         gaps.append((jobs[0].line, "truncated", "expected a job's first line, `name: (groupid=…`, found its figures"))
     for job in status.jobs:
@@ -145,6 +147,7 @@ _INCOMPLETE = ("interrupted", "aborted")
 _WANTED = {
     "interrupted": "the run to end by itself", "aborted": "every job to end by itself", "job_error": "no error",
     "verify_failed": "the data as written", "tool_message": "no message", "torn_header": "`name: (g=0): rw=…, bs=…`",
+    "cut_line": "the end of a line",
 }  # fmt: skip
 
 

@@ -115,7 +115,9 @@ def split(lines: list[str]) -> list[Run]:
                 splitter.runs[-1].json_lines.append(number)
             continue
         text, has_host = clean(line)
-        if text:
+        if number == len(lines) and text[-1:].isdigit() and splitter.job is not None:
+            splitter.runs[-1].notes["cut_line"] = [(number, text)]  # the rest of the number may be missing
+        elif text:
             splitter.take(number, text, has_host)
     splitter.end_notes()
     return splitter.runs

@@ -19,7 +19,7 @@ COMMAND = re.compile(r"\S*perf stat \S.*")
 _PARTIAL = re.compile(r"\[|^(?!cpu(?:_core|_atom)?/).*/|^(?:duration|user|system)_time|^num_|^system_tsc_freq")
 
 
-@dataclass
+@dataclass(slots=True)
 class Counter:
     """A line of perf stat: an event with its metric, or a metric alone."""
 
@@ -36,6 +36,7 @@ class Counter:
     running_ratio: float | None = None
     stddev_ratio: float | None = None
     metric: Metric | None = None
+    is_metric_cut: bool = False
 
     @property
     def key(self) -> tuple[str, str]:
@@ -67,6 +68,8 @@ class Counters:
         if counter.running_ratio is not None and counter.running_ratio > 1:
             self.problem(counter.line, "out_of_range", "expected an event to run for 0 … 100 % of the time")
             counter.running_ratio = None
+        if counter.status == "counted" and counter.value is None:
+            self.problem(counter.line, "bad_number", f"expected a number for {counter.event}, found none")
         self.rows.append(counter)
 
     @property

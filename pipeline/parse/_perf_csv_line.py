@@ -33,7 +33,7 @@ def counter_of(line: str, number_of_line: int, separator: str) -> Counter | None
     at = _value_at(fields)
     if at is None:
         return None
-    text, unit, tail = fields[at], fields[at + 1], fields[at + 2 :]
+    text, unit, tail = fields[at].strip(), fields[at + 1], fields[at + 2 :]
     if not tail or tail[0].endswith("%"):  # perf up to 3.12 has no unit
         unit, tail = "", fields[at + 1 :]
     runtime = _runtime_of(tail, separator)
@@ -62,16 +62,11 @@ def counter_of(line: str, number_of_line: int, separator: str) -> Counter | None
             counter.running_ratio = percentage(runtime.percent.replace(",", "."))
         label = separator.join(tail[runtime.end + 1 :]).strip()
         if label:
-            counter.metric = metric_of(number(tail[runtime.end] or "-"), label, keeps_sign=False)
+            # With a decimal comma perf cuts the metric off there.
+            counter.is_metric_cut = "," in runtime.percent
+            text = "" if counter.is_metric_cut else tail[runtime.end]
+            counter.metric = metric_of(number(text), label, keeps_sign=False)
     return counter
-
-
-def has_decimal_comma(line: str, separator: str) -> bool:
-    """Whether a line of a counter was printed with a decimal comma: perf cuts its metric off there."""
-    fields = line.split(separator)
-    at = _value_at(fields)
-    runtime = None if at is None else _runtime_of(fields[at + 2 :], separator)
-    return runtime is not None and "," in runtime.percent
 
 
 def metric_alone(line: str, number_of_line: int, separator: str) -> Counter | None:
@@ -96,7 +91,7 @@ def metric_alone(line: str, number_of_line: int, separator: str) -> Counter | No
     elif text and number(text) is None:
         return None
     else:
-        counter.metric = metric_of(number(text or "-"), label, keeps_sign=False)  # perf cuts `nan` to nothing
+        counter.metric = metric_of(number(text), label, keeps_sign=False)  # perf cuts `nan` to nothing
     return counter
 
 
@@ -124,7 +119,7 @@ def metrics_of(line: str, number_of_line: int, separator: str, names: list[str])
     return [
         Counter(
             number_of_line, time_s=first.time_s, aggregate=first.aggregate, n_counters=first.n_counters,
-            task=first.task, metric=metric_of(number(value or "-"), name, keeps_sign=False),
+            task=first.task, metric=metric_of(number(value), name, keeps_sign=False),
         )
         for name, value in zip(names, values, strict=True)
     ]  # fmt: skip

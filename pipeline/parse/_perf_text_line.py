@@ -61,7 +61,8 @@ def counter_of(line: str, number_of_line: int, decimal: str) -> Counter | None:
     """Read a line with a counter, or with a metric alone (``event`` then names its metric group); None: neither."""
     if len(line) > MAX_LENGTH:
         return None
-    line = re.sub(r"(?<=\d)[\u00a0\u202f\u2009](?=\d{3})", "", line)
+    if not line.isascii():
+        line = re.sub(r"(?<=\d)[\u00a0\u202f\u2009](?=\d{3})", "", line)
     text, running, stddev = annotated(line, decimal)
     counter = Counter(number_of_line, running_ratio=running, stddev_ratio=stddev)
     if match := _TIME.match(text):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import NamedTuple
 
 from pipeline import units
@@ -87,6 +88,7 @@ def percentage(text: str, decimal: str = ".") -> float | None:
     return None if value is None else value * units.PERCENT
 
 
+@lru_cache(maxsize=256)
 def factor_of(unit: str) -> tuple[float, str | None]:
     """Factor and SI unit of a unit as perf prints it; one that is not known stays as it is."""
     if unit in _TIMES:

@@ -37,15 +37,18 @@ def read_cells(source: Source, n_columns: int, *, has_words: bool) -> Cells:
         data = data.translate(_ASCII)
     end = data.rfind(b"\n") + 1
     is_torn = end < len(data) and data[end:].strip() != b""
+    whole = data[:end] if end < len(data) else data
     try:
-        table, n_bad = _table(data[:end], n_columns, "int64")
+        table, n_bad = _table(whole, n_columns, "int64")
     except pa.ArrowInvalid:
-        table, n_bad = _table(data[:end], n_columns, "string")
+        table, n_bad = _table(whole, n_columns, "string")
     numbers, is_skipped, is_failed = _columns(table)
     is_word = is_skipped | is_failed if has_words else np.zeros(table.num_rows, bool)
     is_good = np.ones(table.num_rows, bool)
     for index, column in enumerate(numbers):
         is_good &= (column >= 0) | (is_word if index == 2 else False)
+    if is_good.all():
+        return Cells(numbers, is_word & is_skipped, is_word & is_failed, n_bad, is_torn)
     n_bad += int(len(is_good) - is_good.sum())
     return Cells([c[is_good] for c in numbers], is_skipped[is_good], is_failed[is_good], n_bad, is_torn)
 
@@ -63,7 +66,7 @@ def _table(data: bytes, n_columns: int, kind: str) -> tuple[Any, int]:
     from pyarrow import csv
 
     names = [str(i) for i in range(n_columns)]
-    if not data.strip():
+    if not data:
         return pa.table({name: pa.array([], kind) for name in names}), 0
     bad: list[int] = []
 

@@ -8,17 +8,17 @@ from itertools import pairwise
 
 from pipeline import units
 from pipeline.parse._pgbench_cells import Cells
-from pipeline.parse._pgbench_transactions import OP
+from pipeline.parse._pgbench_transactions import EPOCHS_S, OP
 from pipeline.parse._report import Report
 
-_MAX_EPOCH_S = 10**10
 Interval = list[int]
 
 
 def add_intervals(report: Report, cells: Cells) -> bool:
     """Add all rows; False when there are none."""
-    rows: list[Interval] = [list(row) for row in zip(*(column.tolist() for column in cells.numbers), strict=True)]
-    rows = [row for row in rows if row[0] < _MAX_EPOCH_S]
+    lines = list(zip(*(column.tolist() for column in cells.numbers), strict=True))
+    rows: list[Interval] = [list(row) for row in lines if EPOCHS_S[0] <= row[0] < EPOCHS_S[1]]
+    cells.n_bad += len(lines) - len(rows)
     if not rows:
         return False
     start = min(row[0] for row in rows)

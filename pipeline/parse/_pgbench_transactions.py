@@ -13,13 +13,15 @@ from pipeline.parse._report import Report
 
 OP = {"op": "transaction", "scope": "total"}
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.9, 99.99)
-_MAX_EPOCH_S = 10**10
+EPOCHS_S = (10**8, 10**10)  # 1973 to 2286
+_MAX_LATENCY_US = 10**13
 
 
 def add_transactions(report: Report, cells: Cells) -> bool:
     """Add all rows of a log of transactions; False when there are none."""
+    _drop_implausible(cells)
     client, number, latency, script, epoch, micro = cells.numbers[:6]
-    stamp = np.minimum(epoch, _MAX_EPOCH_S) * 1_000_000 + np.minimum(micro, 999_999)
+    stamp = epoch * 1_000_000 + micro
     if not len(stamp):
         return False
     is_done = ~(cells.is_skipped | cells.is_failed)
@@ -48,9 +50,19 @@ def add_transactions(report: Report, cells: Cells) -> bool:
     return True
 
 
+def _drop_implausible(cells: Cells) -> None:
+    """Count lines whose stamp cannot be one as bad."""
+    _, _, latency, _, epoch, micro = cells.numbers[:6]
+    is_good = (epoch >= EPOCHS_S[0]) & (epoch < EPOCHS_S[1]) & (micro < 1_000_000) & (latency < _MAX_LATENCY_US)
+    if not is_good.all():
+        cells.n_bad += int(len(is_good) - is_good.sum())
+        cells.numbers = [column[is_good] for column in cells.numbers]
+        cells.is_skipped, cells.is_failed = cells.is_skipped[is_good], cells.is_failed[is_good]
+
+
 def _describe(report: Report, start_us: int, end_us: int) -> None:
     report.describe(duration_s=(end_us - start_us) * units.MICRO)
-    if start_us >= 0:
+    if start_us > 0:
         report.describe(started_at=datetime.fromtimestamp(start_us // 1_000_000, UTC).replace(
             microsecond=start_us % 1_000_000))  # fmt: skip
 

@@ -52,7 +52,8 @@ def parse(source: Source) -> list[Report]:
     lines = source.lines
     for number, line in enumerate(lines, 1):
         if _BANNER.match(line.strip()):
-            runs.append(_Run(line.strip()))
+            noise = {} if runs[-1].banner or runs[-1].samples else runs[-1].unread  # before the first banner
+            runs.append(_Run(line.strip(), noise))
         if number < len(lines):
             runs[-1].read(number, line)
         elif line.strip():  # no line feed: the file may end anywhere in this line
@@ -84,7 +85,7 @@ def _table_columns(line: str) -> list[str]:
 class _Run:
     """The samples of one run of iostat, read line by line."""
 
-    def __init__(self, banner: str | None) -> None:
+    def __init__(self, banner: str | None, unread: dict[str, list[int]] | None = None) -> None:
         self.banner = banner
         self.samples: list[Sample] = []
         self.omits_since_boot = False
@@ -95,7 +96,7 @@ class _Run:
         self.stamp: tuple[int, str] | None = None
         self.cut: int | None = None  # the line in which the file ends
         self.groups: set[str] = set()
-        self.unread: dict[str, list[int]] = {}
+        self.unread = unread or {}  # lines by the code of their warning
 
     def read(self, number: int, line: str, *, is_cut: bool = False) -> None:
         """Read one line; ``is_cut``: the file ends in it without a line feed."""
@@ -135,7 +136,7 @@ class _Run:
 
     def _note_blanks(self) -> None:
         """Two empty lines between the banner and the first sample: sysstat 12 leaves one for the report it skips."""
-        if not self.samples and self.banner and not self.unread:
+        if not self.samples and self.banner:
             self.omits_since_boot = self.omits_since_boot or self.n_blank == 2
 
     def _begin(self, number: int) -> None:

@@ -28,7 +28,7 @@ import re
 from collections import Counter as Votes
 
 from pipeline.parse._perf_counters import STARTED, Counter, Feed
-from pipeline.parse._perf_csv_line import counter_of, has_decimal_comma, metric_alone, metrics_of, names_of
+from pipeline.parse._perf_csv_line import counter_of, metric_alone, metrics_of, names_of
 from pipeline.parse._perf_values import is_unit
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
@@ -122,21 +122,15 @@ class _Reader:
                 self.feed.add(cell)
         elif counter := counter_of(line, i, self._separator):
             self._group = None
-            self._read_counter(counter, line)
+            counters = self.feed.add(counter)
+            if counter.is_metric_cut:
+                counters.problem(i, "metric_cut", "expected a metric with its decimals, found perf's cut one")
         elif counter := metric_alone(line, i, self._separator):
             self._read_metric(counter)
         elif (names := names_of(line, self._separator)) and not (self.feed.all and self._names is None):
             self._names = names
         else:
             self.feed.skip(i, line)
-
-    def _read_counter(self, counter: Counter, line: str) -> None:
-        is_cut = counter.metric is not None and "," in line and has_decimal_comma(line, self._separator)
-        if is_cut and counter.metric:
-            counter.metric = counter.metric._replace(value=None)
-        counters = self.feed.add(counter)
-        if is_cut:
-            counters.problem(counter.line, "metric_cut", "expected a metric with its decimals, found perf's cut one")
 
     def _read_metric(self, counter: Counter) -> None:
         if counter.metric is None:

@@ -134,9 +134,7 @@ class _Reader:
                 self.feed.skip(i, json.dumps(members))
                 return
             self._group, self._time_s = None, counter.time_s
-            counters = self.feed.add(counter)
-            if counter.status == "counted" and counter.value is None:
-                counters.problem(i, "bad_number", f"expected a number, found {members['counter-value']!s:.40}")
+            self.feed.add(counter)
             return
         if counter.time_s is None:
             counter.time_s = self._time_s

@@ -23,9 +23,10 @@ Gives
     aggregated counters is the parameter ``aggregate-number``. metric_series: ``elapsed_s``, ``user_s``, ``system_s``,
     of repeats the mean with ``elapsed_stddev_s`` and ``elapsed_stddev_ratio``, with ``--table`` each run by its
     label. ``runs.duration_s`` is the elapsed time (of repeats the mean), else the last interval's end. The date of
-    ``# started on`` has no zone: the parameter ``started_on``. Complete: a closing line, with user and system times
-    where perf prints them; with ``-I`` a last interval of as many lines as the one before and no torn line — a file
-    that was cut between two intervals cannot be told from a whole one.
+    ``# started on`` has no zone: the parameter ``started_on``. Complete: a closing line, and behind it the user and
+    system times of a command that ran once (perf before 4.18 has none: other signs of it excuse them); with ``-I`` a
+    last interval of as many lines as the one before and no torn line — a file that was cut between two intervals
+    cannot be told from a whole one.
 """
 
 from __future__ import annotations
@@ -47,7 +48,8 @@ _TITLE_LINES = 200  # a command may be a script of many lines
 _ERRORS = re.compile(
     r"^\s*Usage: perf stat\b|You may not have permission to collect (?:system-wide )?stats"
     r"|\A\s*Error:\s+(?:Access to performance monitoring|No permission to enable|The .* event is not supported"
-    r"|The sys_perf_event_open\(\) syscall)|\A(?:Workload failed: |event syntax error: |System does not support topdown)",
+    r"|The sys_perf_event_open\(\) syscall)"
+    r"|\A(?:Workload failed: |event syntax error: |System does not support topdown)",
     re.MULTILINE,
 )
 _BEGIN = re.compile(

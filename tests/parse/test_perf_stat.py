@@ -36,8 +36,8 @@ def reports_of(reader, data):
         (["1.234 cs", "0,97 insn"], ","),
         (["12.345,67 msec"], ","),
         (["12,345.67 msec"], "."),
-        (["10.995.367.936 kvm-hv/host_heap_max/"], ","),
-        (["10,995,367,936 kvm-hv/host_heap_max/"], "."),
+        (["12.804.551.028 kvm-hv/host_heap_max/"], ","),
+        (["12,804,551,028 kvm-hv/host_heap_max/"], "."),
         (["1,17,09,172 ns duration_time"], "."),
         (["1.234 cs"], "."),  # nothing tells: as in the C locale
         (["0.500590839 1,25 msec task-clock"], ","),  # the time has a dot everywhere
@@ -51,12 +51,12 @@ def test_decimal_mark(lines, mark):
 @pytest.mark.parametrize(
     ("text", "mark", "value"),
     [
-        ("93,026,790,157", ".", 93026790157),
+        ("71,400,216,338", ".", 71400216338),
         ("1,17,09,172", ".", 11709172),
         ("11’185’455", ".", 11185455),
         ("11\u202f097\u202f093", ",", 11097093),
-        ("6 887 216,5", ",", 6887216.5),
-        ("43.367.405,59", ",", 43367405.59),
+        ("5 410 733,5", ",", 5410733.5),
+        ("24.310.771,42", ",", 24310771.42),
         ("1,2", ".", None),  # no group of three: not what the file's other numbers say
         ("nan", ".", None),
         ("9" * 400, ".", None),
@@ -81,7 +81,7 @@ def test_number(text, mark, value):
         ("      123      cycles     ( +-   nan% )  (0.00%)", {"stddev_ratio": None, "running_ratio": 0}),
         ("S0-D0-L3-ID8     16     5  cycles", {"aggregate": "S0-D0-L3-ID8", "n_counters": "16", "value": 5}),
         ("S-1-D-1-C0        1     5  cycles", {"aggregate": "S-1-D-1-C0", "value": 5}),
-        ("N1        8  6 887 216  cycles", {"aggregate": "N1", "n_counters": "8", "value": 6887216}),
+        ("N1        8  5 410 733  cycles", {"aggregate": "N1", "n_counters": "8", "value": 5410733}),
         ("        a-b c-12       7      cs", {"task": "a-b c-12", "value": 7}),
         ("     1.000100000 CPU3     7      cs", {"time_s": 1.0001, "aggregate": "CPU3", "value": 7}),
         ("S0  2        # 0.50  stalled cycles per insn", {"event": None, "aggregate": "S0", "status": None}),
