@@ -60,7 +60,7 @@ def start_job(match: re.Match[str], line: int) -> Job:
 
 def read_line(job: Job, line: int, text: str) -> bool:
     """Take a line of the job's block; False if it is none."""
-    is_read = text.startswith("|")
+    is_read = text.startswith("|") or (job.percentiles_of is not None and _PERCENTILE.match(text) is not None)
     if is_read:
         _add_percentiles(job, text)
     else:

@@ -133,7 +133,7 @@ def _gaps(status: Status, headers: list[Header], run: Run) -> list[Problem]:
 
 def _client_gaps(run: Run) -> list[Problem]:
     """A client prints the blocks of each server and, where it has several, their sum."""
-    n_servers, n_found = len(run.hosts), sum(1 for status in run.statuses if status.groups)
+    n_servers, n_found = len(run.hosts) or 1, sum(1 for status in run.statuses if status.groups)
     if n_found < n_servers:
         text = f"expected the reports of {n_servers} servers, found {n_found}"
         return [(run.last_line, "truncated", text)]

@@ -17,6 +17,7 @@ HEADER = re.compile(r"(.+?): \(g=(\d{1,9})\): rw=(\w+), (bs[^=]*=[^=]*), ioengin
 _CPU_HEADER = re.compile(r"(.+?): ioengine=(cpu\w*), cpuload=(\d+), cpucycle=(\d+)$")
 _VERSION = re.compile(r"fio[- ]v?\d+\.\d[\w.+-]*$")
 _HOST = re.compile(r"hostname=(\S+), be=\d, [^,]*, os=([^,]+), arch=([^,]+), fio=([^,]+)(?:, flags=\w+)?$")
+_STAMP = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?(?: |$)")  # of a CI log
 _PREFIX = re.compile(r"<[\w.:,%/-]{1,255}>(?: |$)")
 _PROGRESS = re.compile(r"Jobs: \d+ \(f=\d+\)(?:[^\[]*(?:\[[^\]]*\]\s?)+)?\s*(?=\S.*: \(groupid=|<)")
 GROUP = re.compile(r"Run status group (\d{1,9}) \(all jobs\):$")
@@ -94,10 +95,12 @@ class Run:
 
 
 def clean(line: str) -> tuple[str, bool]:
-    """A line without indentation, quotation, progress and a client's ``<host>``; and whether there was a host."""
+    """A line without indentation, time stamp, progress and a client's ``<host>``; and whether there was a host."""
     text = line.strip().lstrip("> ")
     if len(text) > MAX_LINE:
         return "", False
+    if text[:2] == "20":
+        text = _STAMP.sub("", text, count=1).strip()
     if text.startswith("Jobs: "):
         text = _PROGRESS.sub("", text, count=1)
     has_host = _PREFIX.match(text) is not None

@@ -126,6 +126,19 @@ def test_a_number_that_is_cut_is_not_taken():
     assert "cut_line" in {row["code"] for row in report.rows["warnings"]}
 
 
+def test_percentiles_without_brackets():
+    """As 1.58 prints them with clat_percentiles=1, from its source: unbracketed, the rest of them on further lines."""
+    text = raw_text("v1.58-two-jobs").replace(
+        "    bw (KB/s) : min=18640",
+        "    clat percentiles (usec) : 1.00th=0, 5.00th=1, 50.00th=58,\n"
+        "                              99.00th=812, 99.99th=30464\n    bw (KB/s) : min=18640",
+    )
+    (report,) = parse(text)
+    found = {row["percentile"]: row["latency_s"] for row in report.rows["latency_percentiles"]}
+    assert found == pytest.approx({1.0: 0, 5.0: 1e-6, 50.0: 58e-6, 99.0: 812e-6, 99.99: 30464e-6})
+    assert report.run["is_complete"]
+
+
 DAMAGED = ["client-two-servers", "v1.58-two-jobs", "groups-in-sequence-2.1", "priorities", "cpu-idleness"]
 
 
