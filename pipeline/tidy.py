@@ -106,7 +106,7 @@ def _typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
                 typed[column.name] = pd.to_datetime(values, utc=True, format="ISO8601").astype(_PANDAS_DTYPE["time"])
             else:
                 typed[column.name] = values.astype(_PANDAS_DTYPE[column.dtype])
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             raise SchemaError(f"{name}.{column.name}: expected {column.dtype}, found {error}") from error
     return pd.DataFrame(typed, index=frame.index)
 

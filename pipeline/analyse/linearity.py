@@ -66,6 +66,16 @@ class Linearity:
         frames = {"with constant": self.with_constant.to_frame(), "through origin": self.through_origin.to_frame()}
         return pd.concat(frames, names=["fit"]).reset_index("fit").reset_index(drop=True)
 
+    def statistics_frame(self) -> pd.DataFrame:
+        """LINEST's other figures, a row a line: R² and of which kind, s_y, F with its p, df, sums of squares."""
+        import pandas as pd
+
+        names = ("n", "df", "r_squared", "r_squared_kind", "s_y", "f_statistic", "f_p_value", "ss_reg", "ss_resid")
+        fits = {"with constant": self.with_constant, "through origin": self.through_origin}
+        return pd.DataFrame(
+            [{"fit": fit, **{name: getattr(line, name) for name in names}} for fit, line in fits.items()]
+        )
+
     def numbers(self) -> dict[str, Any]:
         """The line with a constant, figure by figure; then the one through the origin, efficiencies and verdict."""
         return {

@@ -10,7 +10,7 @@ Grammar
     a line a direction; ``Disk stats``; ``CPU idleness``. Status intervals repeat the report; a client prefixes
     ``<host>``, prints a report a server and ``All clients:``.
 Versions
-    1.58, 2.0.9, 2.1.11, 2.2.8 – 2.16, 2.21, 3.0 – 3.43.
+    1.58, 2.0.9, 2.1.7 – 2.16, 2.21, 3.0 – 3.42.
 Traps
     To 2.16 ``KB`` is 1024 B (1000 with kb_base=1000: only the counts tell), T is printed as P, and to 2.19 what
     follows the point is no decimal fraction; to 3.25 14.97 is printed ``14.0``. ``bw (kB/s)`` is KiB/s. IOPS are cut

@@ -111,7 +111,7 @@ def _close(records: list[_Record]) -> None:
 
 def _cells(text: str) -> list[str]:
     """The fields of a line in any of psql's formats."""
-    inner = text.strip("|│║ ")
+    inner = text[1:].rstrip("|│║ ").strip() if text[:1] in "|│║" else text  # a frame on both sides or none
     for separator in ("|", "│", "║", "\t", ","):
         if separator in inner:
             return [cell.strip() for cell in inner.split(separator)]
