@@ -16,16 +16,21 @@ def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Whole-run rows only. A run that the tool totals itself is taken at scope ``total``, any other at its finest
     scope; op ``total`` or ``mixed`` is dropped where the run has the directions themselves. Adds ``group``: null, or
-    the job where the run's jobs came one after the other (warning ``sequential_jobs``), whose rates must not be added.
+    what ran at a time where a reader warns of ``sequential_jobs`` (the job) or ``sequential_operations`` (job and
+    op), whose rates must not be added.
     """
     operations = tables["operations"]
     rows = operations[operations["interval_start_s"].isna() & operations["interval_end_s"].isna()]
     kept = [_finest_parts(run) for _, run in rows.groupby(KEYS, sort=False)]
     chosen = pd.concat(kept, ignore_index=True) if kept else rows.copy()
-    warnings = tables["warnings"]
-    sequential = warnings.loc[warnings["code"] == "sequential_jobs", KEYS].drop_duplicates().assign(is_sequential=True)
-    chosen = chosen.merge(sequential, on=KEYS, how="left")
-    chosen["group"] = chosen["job"].where(chosen.pop("is_sequential").notna(), None)
+    keys = pd.MultiIndex.from_frame(chosen[KEYS])
+    chosen["group"] = None
+    for code, group in (
+        ("sequential_jobs", chosen["job"]),
+        ("sequential_operations", chosen["job"] + ": " + chosen["op"]),
+    ):
+        warned = pd.MultiIndex.from_frame(tables["warnings"].loc[tables["warnings"]["code"] == code, KEYS])
+        chosen["group"] = chosen["group"].where(~keys.isin(warned), group)
     return chosen
 
 

@@ -100,6 +100,9 @@ def _records(lines: list[str]) -> list[_Record]:
                 records.append(_Record(number))
             records[-1].values[cells[0]] = cells[1]
             records[-1].is_closed = cells[0] == "stats_reset"
+    rest = lines[-1].strip()
+    if records and rest and not _FOOTER.fullmatch(rest) and not _RULE.fullmatch(rest):
+        records[-1].is_closed = False
     return records
 
 

@@ -149,6 +149,10 @@ class _Run:
 
     def finish(self) -> None:
         """Add the warnings."""
+        if self.has_latency:
+            self.report.warn(
+                None, "sequential_operations", "expected operations side by side, found one after the other"
+            )
         if True in self.has_latency:
             self.report.warn(None, "latency_from_rate", "expected measured latencies, found usecs/op = 1e6 / ops/sec")
         if self.unread:

@@ -80,8 +80,7 @@ def parse(source: Source) -> list[Report]:
     if len(runs) > 1 and last.progress and not last.totals.values and not runs[-2].progress:
         runs[-2].progress = last.progress  # stdout, and stderr behind it
         runs.pop()
-    runs = [run for run in runs if run.progress or run.totals.values]
-    if not runs:
+    if not any(run.progress or run.totals.values for run in runs):
         raise source.error(1, EXPECTED, source.head or "an empty file")
     return [run.report(source) for run in runs]
 
@@ -113,11 +112,12 @@ class _Run:
         self.last_line = line
         block = self.scripts[-1] if self.scripts else self.totals
         item = text.removeprefix("- ")  # as a script's lines begin
-        if _ABORTED.search(text):
+        start = text[:500]  # of a message: a search within a long line would take quadratic time
+        if _ABORTED.search(start):
             self.aborted.append(line)
         elif progress := read_progress(text):
             self.progress.append(progress)
-        elif _PROBLEM.search(text):
+        elif _PROBLEM.search(start):
             self.problems.append(line)
         elif match := _STATEMENTS.fullmatch(item):
             block.statements_header = match[1]
@@ -166,8 +166,8 @@ class _Run:
         if count(self.totals.values.get("number of transactions skipped")):
             report.warn(None, "transactions_skipped", "expected all scheduled transactions to run, found some skipped")
         if not self.totals.values:
-            found = "progress lines alone: the stderr of a run, or one that was killed"
-            report.incomplete(self.last_line, "no_summary", f"expected pgbench's summary, found {found}")
+            found = "none: this is the stderr of a run, or the run was killed"
+            report.supplement(self.last_line, "no_summary", f"expected pgbench's summary, found {found}")
         elif missing := self._missing():
             report.incomplete(self.cut or self.last_line, "truncated", f"expected {missing}, found the end")
 
@@ -203,7 +203,8 @@ class _Run:
         if self.totals.values.get("transaction type") != "multiple scripts":
             return False
         targets = [float(m[1]) for b in self.scripts if (m := _TARGET.fullmatch(b.values.get("weight", "")))]
-        return not self.scripts or (bool(targets) and sum(targets) < 99.9 - 0.05 * len(targets))
+        lacks_share = bool(targets) and sum(targets) < 99.9 - 0.05 * len(targets)
+        return not self.scripts or lacks_share or any("transactions" not in block.values for block in self.scripts)
 
     def _add_total(self, report: Report, n_ops: int) -> None:
         values, tps = self.totals.values, dict(reversed(self.totals.tps))

@@ -19,6 +19,7 @@ Traps
 Sample
     tests/parse/pgbench_log/first_2000_lines/
 Gives
+    Tool ``pgbench_log``: beside the summary of the same run it is a measurement of its own, with all its digits.
     operations: op ``transaction``, scope ``total``, all computed from the log: mean, standard deviation of the sample
     (n - 1), duration from the first start to the last end, queue_depth = clients in the log (null under -R); with
     several scripts a row each (scope ``job``, job ``script N``). latency_percentiles: the smallest latency that this
@@ -59,7 +60,7 @@ def parse(source: Source) -> list[Report]:
         cells = read_cells(source, n_columns, has_words=not is_aggregated)
     except ValueError as error:  # a line longer than any log's
         raise source.error(None, EXPECTED, str(error)) from error
-    report = Report("pgbench", source)
+    report = Report("pgbench_log", source)
     is_filled = (add_intervals if is_aggregated else add_transactions)(report, cells)
     if not is_filled:
         raise source.error(1, EXPECTED, source.head)
