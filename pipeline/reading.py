@@ -114,11 +114,16 @@ def _walk(folder: Path) -> Iterator[tuple[Path, Manifest | None]]:
 
 
 def _join_supplements(reports: list[Report]) -> list[Report]:
-    """Let logs beside a tool's report become part of it; those that stand alone are incomplete."""
+    """Let logs beside a tool's report become part of it; those that stand alone are incomplete.
+
+    A file with several reports is no such log: one of them without a summary is a run that was killed.
+    """
+    n_of_file = Counter(report.source.path for report in reports)
     whole = {(report.run["run_id"], report.tool): report for report in reports if report.alone is None}
     kept = []
     for report in reports:
-        home = whole.get((report.run["run_id"], report.tool)) if report.run.get("campaign") else None
+        is_beside = report.run.get("campaign") is not None and n_of_file[report.source.path] == 1
+        home = whole.get((report.run["run_id"], report.tool)) if is_beside else None
         if report.alone is None:
             kept.append(report)
         elif home is not None:

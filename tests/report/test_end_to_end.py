@@ -129,7 +129,7 @@ def test_imported_logs_appear_without_touching_code(imported):
     page = (imported / "data/site/campaign-my-disks.html").read_text("utf-8")
     assert "db1-fio-b-job-r1" in page
     assert "broken.json" in page
-    assert "<strong class=\"bad\">failed</strong>" in page
+    assert '<strong class="bad">failed</strong>' in page
     assert "campaign-my-disks.html" in (imported / "data/site/index.html").read_text("utf-8")
 
 

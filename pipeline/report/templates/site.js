@@ -7,6 +7,7 @@ for (const element of document.querySelectorAll(".figure")) {
     delete figure.layout.title;
     Object.assign(figure.layout, { height: 280, showlegend: false, margin: { l: 50, r: 10, t: 10, b: 40 } });
     for (const trace of figure.data) delete trace.text;
+    if (figure.data.some((trace) => trace.type === "waterfall")) figure.layout.xaxis = { showticklabels: false };
   }
   Plotly.newPlot(element, figure.data, figure.layout, { responsive: true, displaylogo: false, staticPlot: isSmall });
 }

@@ -1,0 +1,80 @@
+"""Run folders: logs beside a report become part of it, equal keys are numbered, the rest of a batch is read."""
+
+from pathlib import Path
+
+import pytest
+
+import pipeline
+from pipeline.campaign import MANIFEST, Manifest
+from pipeline.errors import ParseError, SpecError
+
+PGBENCH = Path(__file__).parent / "parse" / "pgbench"
+
+
+def sample(case):
+    (path,) = [path for path in (PGBENCH / case).iterdir() if path.suffix != ".yaml"]
+    return path.read_bytes()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    def fill(with_manifest=True, **files):
+        for name, data in files.items():
+            (tmp_path / f"{name}.txt").write_bytes(data)
+        if with_manifest:
+            Manifest("h-pgbench-p-r1", "c", "h", "pgbench", "p", 1, command="pgbench", exit_status=0).save(tmp_path)
+        return tmp_path
+
+    return fill
+
+
+def test_a_run_folder_shares_the_manifests_run_id_and_command(folder):
+    tables = pipeline.read(folder(out=sample("average_from_rate")))
+    run = tables.runs.iloc[0]
+    assert (run["run_id"], run["campaign"], run["host"], run["point"]) == ("h-pgbench-p-r1", "c", "h", "p")
+    assert (run["repeat"], run["command"], run["exit_status"]) == (1, "pgbench", 0)
+
+
+def test_progress_beside_the_summary_is_part_of_the_run(folder):
+    tables = pipeline.read(folder(out=sample("average_from_rate"), err=sample("stderr_alone")))
+    assert list(tables.runs["is_complete"]) == [True]
+    assert "no_summary" not in set(tables.warnings["code"])
+    assert len(tables.throughput_series) > 0
+    assert set(tables.throughput_series["run_id"]) == {"h-pgbench-p-r1"}
+
+
+def test_progress_alone_is_incomplete(folder):
+    for with_manifest in (True, False):
+        tables = pipeline.read(folder(with_manifest, err=sample("stderr_alone")))
+        assert list(tables.runs["is_complete"]) == [False]
+        assert "no_summary" in set(tables.warnings["code"])
+        (folder(with_manifest) / MANIFEST).unlink(missing_ok=True)
+
+
+def test_two_reports_of_one_tool_in_a_run_folder_are_numbered(folder):
+    tables = pipeline.read(folder(a=sample("average_from_rate"), b=sample("average_from_rate")))
+    assert list(tables.runs["run_id"]) == ["h-pgbench-p-r1#1", "h-pgbench-p-r1#2"]
+    assert set(tables.operations["run_id"]) == {"h-pgbench-p-r1#1", "h-pgbench-p-r1#2"}
+
+
+def test_errors_name_path_and_what_was_expected(folder, tmp_path):
+    place = folder(with_manifest=False, note=b"nothing that a tool writes\n")
+    with pytest.raises(ParseError, match=r"note\.txt:1: expected a known log, found nothing that a tool writes"):
+        pipeline.read(place / "note.txt")
+    with pytest.raises(ParseError, match="expected a known log"):
+        pipeline.read(place)
+    with pytest.raises(ParseError, match="nothing there"):
+        pipeline.read(tmp_path / "absent")
+    with pytest.raises(ParseError, match=r"expected lines of pgbench -l|expected .*pgbench"):
+        pipeline.read(place / "note.txt", tool="pgbench")
+    with pytest.raises(SpecError, match="expected one of fio"):
+        pipeline.read(place / "note.txt", tool="fyo")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ParseError, match="an empty folder"):
+        pipeline.read(tmp_path / "empty")
+
+
+def test_an_empty_file_says_so(tmp_path):
+    (tmp_path / "e.json").write_bytes(b"")
+    with pytest.raises(ParseError, match="found an empty file"):
+        pipeline.read(tmp_path / "e.json")
