@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -75,10 +76,12 @@ def test_littles_law_of_the_article_and_the_rate_limited_runs(project):
     assert round(insert["counted_ops_per_s"], 1) == 2607.6
     assert round(reports["fio"]["queue_depth"], 3) == 0.995
     assert round(reports["diskspd"]["queue_depth"], 3) == 0.997
-    table = (project / "data/results/02-littles-law/every-run.csv").read_text("utf-8").splitlines()
-    limited = [line for line in table if "randread-qd8-j1-limited" in line]
+    table = pd.read_csv(project / "data/results/02-littles-law/every-run.csv")
+    limited = table[table["point"] == "randread-qd8-j1-limited"]
     assert len(limited) == 10
-    assert all("differs,rate-limited" in line for line in limited)
+    assert set(limited["verdict"]) == {"differs"}
+    assert limited["cause"].str.startswith("rate-limited:").all()
+    assert limited["queue_depth"].between(0.1, 1).all()
 
 
 def test_the_breakdowns(project):
