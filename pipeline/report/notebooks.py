@@ -19,8 +19,11 @@ from pipeline.report.paths import NAME
 from pipeline.report.results import FIGURES, RESULTS
 
 PARAMETERS = Path("params.yaml")
-# The kernel listens on sockets of the file system, not on TCP ports that others on the machine may reach.
-_KERNEL = Config({"KernelManager": {"transport": "ipc"}})
+# The kernel listens on sockets of the file system, not on TCP ports that others on the machine may reach, and does not
+# tell of its own end on stderr; what fails in a cell comes back as that cell's error.
+_KERNEL = Config(
+    {"KernelManager": {"transport": "ipc"}, "NotebookClient": {"extra_arguments": ["--IPKernelApp.log_level=50"]}}
+)
 
 
 def execute(name: str, root: Path) -> int:
@@ -36,37 +39,37 @@ def execute(name: str, root: Path) -> int:
         raise SpecError(f"{source}: expected a notebook, found none; there are {there}")
     incoming = root / "data" / f".incoming-{name}"
     shutil.rmtree(incoming, ignore_errors=True)
-    executed = incoming / RESULTS / name / f"{name}.ipynb"
+    try:
+        _run(source, incoming / RESULTS / name / f"{name}.ipynb", _parameters(name, source, root), root)
+        _check(incoming, name, source)
+        for kind in (RESULTS, FIGURES):
+            target = root / "data" / kind / name
+            shutil.rmtree(target, ignore_errors=True)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            (incoming / kind / name).replace(target)
+    finally:
+        shutil.rmtree(incoming, ignore_errors=True)
+    print(f"{name}: data/{RESULTS}/{name}, data/{FIGURES}/{name}")
+    return 0
+
+
+def _run(source: Path, executed: Path, parameters: dict[str, Any], root: Path) -> None:
+    """Execute into ``<incoming>/results/<name>/<name>.ipynb``; the notebook writes its results beside it."""
     executed.parent.mkdir(parents=True)
-    parameters = {**_parameters(name, source, root), "output": f"../data/{incoming.name}"}
+    parameters = {**parameters, "output": f"../data/{executed.parents[2].name}"}
     os.environ["PYTHONHASHSEED"] = "0"  # for the kernel: sets in a fixed order
     try:
         papermill.execute_notebook(
-            str(source),
-            str(executed),
-            parameters,
-            cwd=str(source.parent),
-            progress_bar=False,
-            kernel_name="python3",
+            str(source), str(executed), parameters, cwd=str(source.parent), progress_bar=False, kernel_name="python3",
             config=_KERNEL,
-        )
+        )  # fmt: skip
     except PapermillExecutionError as error:
-        failed = root / "data" / "failed" / f"{name}.ipynb"
+        failed = root / "data" / "failed" / source.name
         failed.parent.mkdir(parents=True, exist_ok=True)
         executed.replace(failed)
-        shutil.rmtree(incoming)
         cell = f"cell {error.exec_count}" if error.exec_count else "a cell"
         raise PipelineError(f"{source}: {cell} failed: {error.ename}: {error.evalue}; see {failed}") from error
     _normalise(executed)
-    _check(incoming, name, source)
-    for kind in (RESULTS, FIGURES):
-        target = root / "data" / kind / name
-        shutil.rmtree(target, ignore_errors=True)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        (incoming / kind / name).replace(target)
-    shutil.rmtree(incoming)
-    print(f"{name}: data/{RESULTS}/{name}, data/{FIGURES}/{name}")
-    return 0
 
 
 def _parameters(name: str, source: Path, root: Path) -> dict[str, Any]:
@@ -95,5 +98,4 @@ def _normalise(path: Path) -> None:
 def _check(incoming: Path, name: str, source: Path) -> None:
     for kind, wanted in ((RESULTS, "results.json"), (FIGURES, "*.json")):
         if not list((incoming / kind / name).glob(wanted)):
-            shutil.rmtree(incoming)
             raise PipelineError(f"{source}: ran, but wrote no {kind}/{name}/{wanted}; does it end with finish()?")
