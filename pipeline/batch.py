@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from pipeline import tidy
-from pipeline.campaign import MANIFEST, Manifest, RawFile, check_slug
+from pipeline.campaign import MANIFEST, Manifest, RawFile, check_slug, files_below
 from pipeline.errors import ParseError, SpecError
 from pipeline.project import raw_folder, tidy_folder
 from pipeline.reading import Reading, read_paths
@@ -59,7 +59,7 @@ def _files(raw: Path, reading: Reading) -> pd.DataFrame:
     tool_of = reading.tool_of
     failures = {error.path for error in reading.failed}
     rows: list[dict[str, Any]] = []
-    for path in sorted(path for path in raw.rglob("*") if path.is_file() and path.name != MANIFEST):
+    for path in (path for path in files_below(raw) if path.name != MANIFEST):
         found = RawFile.of(path)
         run_id, expected = _expected(path)
         status = "read" if str(path) in tool_of else "failed" if str(path) in failures else "not_read"
@@ -93,7 +93,7 @@ def _hash_rows(raw: Path, files: pd.DataFrame) -> pd.DataFrame:
     problems = [(row.run_id, str(raw / row.path), "changed_file", "expected the manifest's SHA-256, found other bytes")
                 for row in changed.itertuples()]  # fmt: skip
     present = {str(raw / path) for path in files["path"]}
-    for path in sorted(raw.rglob(MANIFEST)):
+    for path in (path for path in files_below(raw) if path.name == MANIFEST):
         manifest = Manifest.load(path)
         lost = [str(path.parent / file.path) for file in manifest.files if str(path.parent / file.path) not in present]
         problems += [

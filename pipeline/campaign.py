@@ -80,6 +80,17 @@ class Manifest:
         write_atomically(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
+def files_below(folder: Path) -> list[Path]:
+    """The files below a folder in a fixed order; hidden ones, such as a half-made copy, and links do not count."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+        and not path.is_symlink()
+        and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+    ]
+
+
 def check_slug(slug: str) -> str:
     """A campaign's name: lower-case letters, digits and hyphens, so that it is safe as a folder and in a shell."""
     return check_name("campaign", slug, _SLUG, "use lower-case letters, digits and hyphens, e.g. 2026-11-nvme-depth")

@@ -33,7 +33,7 @@ def import_folder(folder: Path, slug: str, host: str, root: Path) -> int:
     if raw.resolve() == folder.resolve() or raw.resolve() in folder.resolve().parents:
         raise SpecError(f"{folder}: is the campaign's own raw folder; expected logs from elsewhere")
     known = _known_files(raw)
-    files = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink()]
+    files = campaign.files_below(folder)
     fresh = [path for path in files if (_origin(path, folder), RawFile.of(path).sha256) not in known]
     readers = {path: find_reader(Source(path)) for path in fresh}
     if not known and not any(readers.values()):
@@ -46,6 +46,8 @@ def import_folder(folder: Path, slug: str, host: str, root: Path) -> int:
     n_logs = sum(reader is not None for reader in readers.values())
     n_others, n_old = len(fresh) - n_logs, len(files) - len(fresh)
     print(f"{slug}: {n_logs} logs and {n_others} other files taken in, {n_old} were there already")
+    if n_links := sum(path.is_symlink() for path in folder.rglob("*")):
+        print(f"{n_links} links were not followed: copy what they point to, if it belongs to the campaign")
     print("next: dvc repro" + ("" if fresh else " (nothing changed)"))
     return 0
 
@@ -56,7 +58,7 @@ def _origin(path: Path, folder: Path) -> str:
 
 def _known_files(raw: Path) -> set[tuple[str, str]]:
     """(Where it came from, hash) of every file that was imported into the campaign."""
-    manifests = [Manifest.load(path) for path in raw.rglob(MANIFEST)]
+    manifests = [Manifest.load(path) for path in campaign.files_below(raw) if path.name == MANIFEST]
     return {(str(file.imported_from), file.sha256) for manifest in manifests for file in manifest.files}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline.campaign import MANIFEST, Manifest
+from pipeline.campaign import MANIFEST, Manifest, files_below
 from pipeline.errors import ParseError
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
@@ -106,11 +106,14 @@ def _read_into(reading: Reading, path: Path, tool: str | None, manifest: Manifes
 
 def _walk(folder: Path) -> Iterator[tuple[Path, Manifest | None]]:
     """Files of a folder in a fixed order, each with the manifest of its own folder, if there is one."""
-    for directory in sorted({folder, *(path for path in folder.rglob("*") if path.is_dir())}):
-        manifest = Manifest.load(directory / MANIFEST) if (directory / MANIFEST).is_file() else None
-        for file in sorted(directory.iterdir()):
-            if file.is_file() and file.name != MANIFEST:
-                yield file, manifest
+    manifests: dict[Path, Manifest | None] = {}
+    for file in files_below(folder):
+        if file.name == MANIFEST:
+            continue
+        if file.parent not in manifests:
+            path = file.parent / MANIFEST
+            manifests[file.parent] = Manifest.load(path) if path.is_file() else None
+        yield file, manifests[file.parent]
 
 
 def _join_supplements(reports: list[Report]) -> list[Report]:
