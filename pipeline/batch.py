@@ -11,6 +11,7 @@ import pandas as pd
 from pipeline import tidy
 from pipeline.campaign import MANIFEST, Manifest, RawFile, check_slug, files_below
 from pipeline.errors import ParseError, SpecError
+from pipeline.parse._source import shown
 from pipeline.project import raw_folder, tidy_folder
 from pipeline.reading import Reading, read_paths
 from pipeline.tidy import Tables
@@ -62,11 +63,12 @@ def _files(raw: Path, reading: Reading) -> pd.DataFrame:
     for path in (path for path in files_below(raw) if path.name != MANIFEST):
         found = RawFile.of(path)
         run_id, expected = _expected(path)
-        status = "read" if str(path) in tool_of else "failed" if str(path) in failures else "not_read"
+        name = shown(path)
+        status = "read" if name in tool_of else "failed" if name in failures else "not_read"
         if expected not in (None, found.sha256):
             status = "changed"
-        rows.append({"run_id": run_id, "path": str(path.relative_to(raw)), "n_bytes": found.n_bytes,
-                     "sha256": found.sha256, "status": status, "tool": tool_of.get(str(path))})  # fmt: skip
+        rows.append({"run_id": run_id, "path": shown(path.relative_to(raw)), "n_bytes": found.n_bytes,
+                     "sha256": found.sha256, "status": status, "tool": tool_of.get(name)})  # fmt: skip
     return tidy.frame_of("files", rows)
 
 

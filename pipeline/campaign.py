@@ -81,19 +81,32 @@ class Manifest:
 
 
 def files_below(folder: Path) -> list[Path]:
-    """The files below a folder in a fixed order; hidden ones, such as a half-made copy, and links do not count."""
+    """The files below a folder in a fixed order; hidden ones, such as a half-made copy, do not count."""
     return [
         path
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
-        and not path.is_symlink()
-        and not any(p.startswith(".") for p in path.relative_to(folder).parts)
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
+
+
+def load_yaml(path: Path) -> Any:
+    """Read a YAML file; SpecError names the file and the line."""
+    try:
+        return yaml.safe_load(path.read_text("utf-8"))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f"{path}:{mark.line + 1}" if mark else str(path)
+        raise SpecError(f"{where}: expected YAML, found: {getattr(error, 'problem', error)}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise SpecError(f"{path}: expected a readable YAML file, found: {error}") from error
 
 
 def check_slug(slug: str) -> str:
     """A campaign's name: lower-case letters, digits and hyphens, so that it is safe as a folder and in a shell."""
-    return check_name("campaign", slug, _SLUG, "use lower-case letters, digits and hyphens, e.g. 2026-11-nvme-depth")
+    check_name("campaign", slug, _SLUG, "use lower-case letters, digits and hyphens, e.g. 2026-11-nvme-depth")
+    if slug == INDEX.stem:
+        raise SpecError(f"campaign: {slug!r} is the name of the list of campaigns; choose another")
+    return slug
 
 
 def check_host(host: str) -> str:
@@ -111,7 +124,7 @@ def check_name(what: str, value: object, pattern: re.Pattern[str], where: str) -
 def load_index(root: Path | None = None) -> list[str]:
     """The campaigns of ``data/campaigns/index.yaml``, in its order."""
     root = root or find_root()
-    content = yaml.safe_load((root / INDEX).read_text("utf-8"))
+    content = load_yaml(root / INDEX)
     if not isinstance(content, dict) or not isinstance(content.get("campaigns"), dict):
         raise SpecError(f"{root / INDEX}: expected a mapping `campaigns:`, found {type(content).__name__}")
     return [check_slug(slug) for slug in content["campaigns"]]
@@ -135,7 +148,7 @@ def load_spec(root: Path, slug: str) -> dict[str, Any]:
     path = spec_path(root, slug)
     if not path.is_file():
         raise SpecError(f"{path}: expected the campaign's description, found no file")
-    content = yaml.safe_load(path.read_text("utf-8"))
+    content = load_yaml(path)
     if not isinstance(content, dict) or not isinstance(content.get("title"), str):
         raise SpecError(f"{path}: expected a mapping with a `title`, found {type(content).__name__}")
     return content

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import yaml
 
@@ -26,15 +27,17 @@ def import_folder(folder: Path, slug: str, host: str, root: Path) -> int:
     """
     campaign.check_slug(slug)
     campaign.check_host(host)
+    campaign.load_index(root)  # a broken index must show before anything is copied
     if not folder.is_dir():
         found = "a file" if folder.exists() else "nothing there"
         raise SpecError(f"{folder}: expected a folder with logs, found {found}")
     raw = raw_folder(slug, root)
-    if raw.resolve() == folder.resolve() or raw.resolve() in folder.resolve().parents:
-        raise SpecError(f"{folder}: is the campaign's own raw folder; expected logs from elsewhere")
+    data, source = (root / "data").resolve(), folder.resolve()
+    if data.is_relative_to(source) or source.is_relative_to(data):
+        raise SpecError(f"{folder}: holds the project's own data or lies in it; expected logs from elsewhere")
     known = _known_files(raw)
-    files = campaign.files_below(folder)
-    fresh = [path for path in files if (_origin(path, folder), RawFile.of(path).sha256) not in known]
+    files = [path for path in campaign.files_below(folder) if not path.is_symlink()]
+    fresh = [path for path in files if (host, _origin(path, folder), RawFile.of(path).sha256) not in known]
     readers = {path: find_reader(Source(path)) for path in fresh}
     if not known and not any(readers.values()):
         raise SpecError(
@@ -56,10 +59,10 @@ def _origin(path: Path, folder: Path) -> str:
     return path.relative_to(folder).as_posix().encode(errors="replace").decode()
 
 
-def _known_files(raw: Path) -> set[tuple[str, str]]:
-    """(Where it came from, hash) of every file that was imported into the campaign."""
+def _known_files(raw: Path) -> set[tuple[str, str, str]]:
+    """(Host, where it came from, hash) of every file that was imported into the campaign."""
     manifests = [Manifest.load(path) for path in campaign.files_below(raw) if path.name == MANIFEST]
-    return {(str(file.imported_from), file.sha256) for manifest in manifests for file in manifest.files}
+    return {(m.host, str(file.imported_from), file.sha256) for m in manifests for file in m.files}
 
 
 def _safe(name: str) -> str:
@@ -68,28 +71,39 @@ def _safe(name: str) -> str:
 
 
 def _take(path: Path, origin: str, reader: str | None, raw: Path, host: str) -> None:
-    """Copy one file into a run folder of its own; a new content under an old name is the next repeat.
+    """Copy one file into a run folder of its own; a new content of the same file is the next repeat.
 
+    Another file whose name looks the same when made safe gets a hash into its point.
     The folder is filled under a temporary name and renamed: it is there whole, with its manifest, or not at all.
     """
     tool = _TOOL_OF_READER[reader] if reader else None
-    point, repeat = _safe(origin.rsplit(".", 1)[0].replace("/", "-"))[:100], 1
+    point, repeat = _safe(str(PurePosixPath(origin).with_suffix("")))[:100], 1
+    if _is_of_another(raw / f"{host}-{tool or 'file'}-{point}-r1", origin):
+        point = f"{point}-{hashlib.sha256(origin.encode()).hexdigest()[:8]}"
     while (raw / (run_id := f"{host}-{tool or 'file'}-{point}-r{repeat}")).exists():
         repeat += 1
     incoming = raw / f".incoming-{run_id}"
     shutil.rmtree(incoming, ignore_errors=True)  # left by an import that was interrupted
     incoming.mkdir(parents=True)
     name = _safe(path.name)[-150:]
+    if name == MANIFEST:
+        name = f"imported-{MANIFEST}"
     shutil.copyfile(path, incoming / name)
     file = RawFile.of(incoming / name, origin)
     Manifest(run_id, raw.name, host, tool, point, repeat, files=(file,)).save(incoming)
     incoming.rename(raw / run_id)
 
 
+def _is_of_another(run: Path, origin: str) -> bool:
+    """Whether a run folder is there that came from another file."""
+    manifest = Manifest.load(run / MANIFEST) if (run / MANIFEST).is_file() else None
+    return manifest is not None and all(file.imported_from != origin for file in manifest.files)
+
+
 def _describe(root: Path, slug: str, host: str) -> None:
     """Write the campaign's description, if there is none, and add it to the index."""
     path = campaign.spec_path(root, slug)
     if not path.exists():
-        spec = {"title": f"{slug}: imported logs", "host": host, "notes": "Say here what was measured, where and why."}
-        campaign.write_atomically(path, yaml.safe_dump(spec, sort_keys=False, allow_unicode=True))
+        hint = "# Say what was measured, where and why: title, question, source, notes.\n"
+        campaign.write_atomically(path, hint + yaml.safe_dump({"title": f"{slug}: logs from {host}"}))
     campaign.add_to_index(root, slug)

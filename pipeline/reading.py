@@ -14,7 +14,7 @@ from pathlib import Path
 from pipeline.campaign import MANIFEST, Manifest, files_below
 from pipeline.errors import ParseError
 from pipeline.parse._report import Report
-from pipeline.parse._source import Source
+from pipeline.parse._source import Source, shown
 from pipeline.tidy import Tables, tables_of
 from pipeline.tools import find_reader, load_reader, readers_of
 
@@ -59,7 +59,7 @@ def read_paths(paths: list[Path], tool: str | None = None) -> Reading:
         for file, manifest in _walk(path):
             _read_into(reading, file, tool, manifest, is_named=False)
         if len(reading.reports) + len(reading.failed) + len(reading.unknown) == before:
-            reading.failed.append(ParseError(str(path), None, "files to read", "an empty folder"))
+            reading.failed.append(ParseError(shown(path), None, "files to read", "an empty folder"))
     reading.tool_of = {report.source.path: report.tool for report in reading.reports}
     reading.reports = _join_supplements(reading.reports)
     _number_equal_runs(reading.reports)
@@ -70,7 +70,7 @@ def read_file(path: Path, tool: str | None = None, manifest: Manifest | None = N
     """Reports of one file, with their keys filled in; ParseError when nothing can be read."""
     source = Source(path)
     if not path.is_file():
-        raise ParseError(str(path), None, "a file or a folder", "nothing there" if not path.exists() else "neither")
+        raise ParseError(shown(path), None, "a file or a folder", "nothing there" if not path.exists() else "neither")
     name = find_reader(source, tool)
     if name is None:
         expected = " or ".join(load_reader(reader).EXPECTED for reader in readers_of(tool)) if tool else "a known log"
@@ -101,7 +101,7 @@ def _read_into(reading: Reading, path: Path, tool: str | None, manifest: Manifes
         is_unknown = not is_named and find_reader(Source(path), tool) is None
         (reading.unknown if is_unknown else reading.failed).append(error)
     except OSError as error:
-        reading.failed.append(ParseError(str(path), None, "a readable file", str(error)))
+        reading.failed.append(ParseError(shown(path), None, "a readable file", str(error)))
 
 
 def _walk(folder: Path) -> Iterator[tuple[Path, Manifest | None]]:

@@ -49,7 +49,7 @@ def test_import_copies_logs_with_manifests_and_lists_the_campaign(project, logs,
     assert manifest.tool == "published"
     assert manifest.files == (RawFile.of(raw / "db1-published-a-b-r1" / "a-b.yaml", "a b.yaml"),)
     assert load_index(project) == ["my-disks"]
-    assert yaml.safe_load((project / "data/campaigns/my-disks.yaml").read_text())["host"] == "db1"
+    assert yaml.safe_load((project / "data/campaigns/my-disks.yaml").read_text())["title"] == "my-disks: logs from db1"
     told = capsys.readouterr().out
     assert "1 links were not followed" in told
     assert "next: dvc repro" in told
@@ -73,9 +73,40 @@ def test_a_new_content_under_an_old_name_is_the_next_repeat(project, logs):
     assert (project / "data/raw/my-disks/db1-published-a-b-r2/a-b.yaml").is_file()
 
 
-@pytest.mark.parametrize("slug", ["../x", "a/b", "", "X", "a b", "a;b", "a\nb", "2022", "ä", "-a"])
+def test_nothing_of_a_users_folder_is_overwritten_or_mistaken(project, tmp_path):
+    folder = tmp_path / "odd"
+    for name in ("manifest.json", "fio-3.33/run.yaml", "fio-3.36/run.yaml", "日本.yaml", "中文.yaml"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(PUBLISHED.read_text("utf-8") + f"# {name}\n")
+    import_folder(folder, "my-disks", "db1", project)
+    raw = project / "data/raw/my-disks"
+    manifests = [Manifest.load(path) for path in sorted(raw.glob("*/manifest.json"))]
+    assert {manifest.repeat for manifest in manifests} == {1}
+    assert len({manifest.point for manifest in manifests}) == 5
+    for manifest in manifests:
+        (file,) = manifest.files
+        assert RawFile.of(raw / manifest.run_id / file.path, file.imported_from) == file
+    import_folder(folder, "my-disks", "db2", project)  # the same logs of another host are that host's
+    assert len(list(raw.iterdir())) == 10
+
+
+@pytest.mark.parametrize("inside", [".", "data", "data/raw/my-disks"])
+def test_the_projects_own_data_is_not_imported(project, logs, inside):
+    import_folder(logs, "my-disks", "db1", project)
+    with pytest.raises(SpecError, match="the project's own data"):
+        import_folder(project / inside, "other", "db1", project)
+
+
+def test_a_broken_index_is_told_before_anything_is_copied(project, logs):
+    (project / "data/campaigns/index.yaml").write_text("campaigns: [\n")
+    with pytest.raises(SpecError, match=r"index\.yaml:\d+: expected YAML"):
+        import_folder(logs, "my-disks", "db1", project)
+    assert not (project / "data/raw").exists()
+
+
+@pytest.mark.parametrize("slug", ["../x", "a/b", "", "X", "a b", "a;b", "a\nb", "2022", "ä", "-a", "index"])
 def test_campaign_names_that_are_no_safe_folder_are_refused(project, logs, slug):
-    with pytest.raises(SpecError, match="campaign: expected a name"):
+    with pytest.raises(SpecError, match="campaign: "):
         import_folder(logs, slug, "db1", project)
     assert not (project / "data/raw").exists()
 

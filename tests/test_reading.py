@@ -1,10 +1,12 @@
 """Run folders: logs beside a report become part of it, equal keys are numbered, the rest of a batch is read."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 import pipeline
+from pipeline.__main__ import main
 from pipeline.campaign import MANIFEST, Manifest
 from pipeline.errors import ParseError, SpecError
 
@@ -78,3 +80,20 @@ def test_an_empty_file_says_so(tmp_path):
     (tmp_path / "e.json").write_bytes(b"")
     with pytest.raises(ParseError, match="found an empty file"):
         pipeline.read(tmp_path / "e.json")
+
+
+def test_odd_names_and_links_in_a_folder_are_read(tmp_path):
+    name = os.fsdecode(b"bad\xff\x1b[2J.txt")
+    (tmp_path / name).write_bytes(sample("average_from_rate"))
+    (tmp_path / "link.txt").symlink_to(tmp_path / name)
+    tables = pipeline.read(tmp_path)
+    assert sorted(tables.runs["run_id"]) == ["bad��[2J", "link"]
+    assert all(path.isprintable() for path in tables.runs["source_path"])
+
+
+@pytest.mark.parametrize("out", ["a-file", "a-file/below"])
+def test_an_output_folder_that_cannot_be_is_told_in_one_line(folder, tmp_path, capsys, out):
+    (tmp_path / "a-file").write_text("x")
+    log = folder(out=sample("average_from_rate")) / "out.txt"
+    assert main(["parse", str(log), "--out", str(tmp_path / out)]) == 1
+    assert "error: " in capsys.readouterr().err

@@ -14,10 +14,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from uncertainties import UFloat, ufloat
 
 from pipeline.analyse.select import published_row
 from pipeline.errors import AnalysisError
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -131,21 +134,28 @@ def series_mean(values: pd.Series, times: pd.Series, window_s: float = 1.0, tag:
     batches = values.groupby(window).agg(["mean", "size"])
     if len(batches) < 2:
         raise AnalysisError(f"{tag or 'a mean'}: expected at least 2 windows of {window_s} s, found {len(batches)}")
-    mean = float(values.mean())
     # Windows differ in size: weight each by its operations.
-    weight = batches["size"] / batches["size"].sum()
-    n = len(batches)
-    variance = float((weight**2 * (batches["mean"] - mean) ** 2).sum()) * n / (n - 1)
-    return ufloat(mean, math.sqrt(variance), tag=tag)
+    return ufloat(*_weighted(batches["mean"].to_numpy("float64"), batches["size"].to_numpy("float64")), tag=tag)
 
 
-def sampled_mean(samples: pd.Series, resolution: float = 0.0, tag: str = "") -> UFloat:
-    """Mean of independent samples: standard error σ/√n and the resolution of the print (uniform) in quadrature."""
-    values = samples.dropna().to_numpy("float64")
+def sampled_mean(samples: pd.Series, weights: pd.Series, resolution: float = 0.0, tag: str = "") -> UFloat:
+    """Mean of independent samples of ``weights`` operations each, with its standard error.
+
+    The resolution of the print (uniform) is added in quadrature. AnalysisError with fewer than 2 samples of weight.
+    """
+    is_there = samples.notna() & weights.gt(0)
+    values, weight = samples[is_there].to_numpy("float64"), weights[is_there].to_numpy("float64")
     if len(values) < 2:
         raise AnalysisError(f"{tag or 'a mean'}: expected at least 2 samples, found {len(values)}")
-    standard_error = values.std(ddof=1) / math.sqrt(len(values))
-    return ufloat(values.mean(), math.hypot(standard_error, resolution / math.sqrt(12)), tag=tag)
+    mean, standard_error = _weighted(values, weight)
+    return ufloat(mean, math.hypot(standard_error, resolution / math.sqrt(12)), tag=tag)
+
+
+def _weighted(values: FloatArray, weights: FloatArray) -> tuple[float, float]:
+    """Weighted mean and its standard error; with equal weights, σ/√n."""
+    share, n = weights / weights.sum(), len(values)
+    mean = float((share * values).sum())
+    return mean, math.sqrt(float((share**2 * (values - mean) ** 2).sum()) * n / (n - 1))
 
 
 def device_commit_times(device: pd.DataFrame, resolution_s: float) -> tuple[UFloat, UFloat]:
@@ -155,10 +165,10 @@ def device_commit_times(device: pd.DataFrame, resolution_s: float) -> tuple[UFlo
     the data write's own time is (w · w_await − f · f_await) / (w − f). ``resolution_s`` is that of the printed awaits.
     """
     writes, flushes = device["writes_per_s"], device["flushes_per_s"]
-    flush = sampled_mean(device["flush_await_s"], resolution_s, tag="iostat f_await")
-    mixed = sampled_mean(device["write_await_s"], resolution_s, tag="iostat w_await")
     w, f = float(writes.mean()), float(flushes.mean())
     if not w > f > 0:
         raise AnalysisError(f"expected more writes than flushes a second and some of each, found {w:g} and {f:g}")
+    flush = sampled_mean(device["flush_await_s"], flushes, resolution_s, tag="iostat f_await")
+    mixed = sampled_mean(device["write_await_s"], writes, resolution_s, tag="iostat w_await")
     data_write: Any = (w * mixed - f * flush) / (w - f)
     return data_write, flush

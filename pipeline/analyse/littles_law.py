@@ -22,13 +22,14 @@ COLUMNS = ["campaign", "host", "run_id", "tool", "group", "point", "ops_per_s", 
            "is_complete"]  # fmt: skip
 # Settings by which a tool holds back its own rate, by the names that the tools give them.
 RATE_LIMIT = r"(?:.*/)?(?:rate|rate_iops|rate limit|target rate|throughput rate-limited.*)"
+FAR_BELOW_ONE = 0.5  # requests in flight a worker below which its tool's own work no longer explains the pauses
 THINK_TIME = r"(?:.*/)?think ?time"
 SUBMIT_BOUND = 0.5  # share of a worker's time in submission from which it is what holds N down
 
 
 @dataclass(frozen=True)
 class LittlesLaw:
-    """Queue depth by Little's law, a row a run (a row a job where the jobs came one after the other).
+    """Queue depth by Little's law, a row a run (a row a group where jobs or intervals came one after the other).
 
     ``frame`` has the columns COLUMNS: latency_mean_s is weighted by operations; queue_depth is N; queue_depth_low and
     queue_depth_high are its bounds (equal to N where the tool gives a mean); ratio is N over queue_depth_configured.
@@ -43,9 +44,10 @@ class LittlesLaw:
         return self.frame
 
     def verdict_frame(self) -> pd.DataFrame:
-        """How many runs came to which verdict, and the likely cause."""
-        cause = self.frame["cause"].str.split(":").str[0]
-        counted = self.frame.assign(cause=cause).groupby(["verdict", "cause"]).size().rename("n_runs")
+        """How many runs came to which verdict, and the likely cause; a run with several groups counts once each."""
+        frame = self.frame.assign(cause=self.frame["cause"].str.split(":").str[0])
+        frame = frame.drop_duplicates(["campaign", *KEYS, "verdict", "cause"])
+        counted = frame.groupby(["verdict", "cause"]).size().rename("n_runs")
         return counted.reset_index().sort_values(["n_runs", "verdict", "cause"], ascending=False, ignore_index=True)
 
     def counts(self) -> dict[str, object]:
@@ -92,7 +94,7 @@ def combine(parts: Iterable[LittlesLaw]) -> LittlesLaw:
     filled = [result.frame for result in results if len(result.frame)]
     frame = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=COLUMNS)
     warnings = tuple(warning for result in results for warning in result.warnings)
-    return LittlesLaw(frame, results[0].tolerance, warnings)
+    return LittlesLaw(frame, results[0].tolerance if results else 0.0, warnings)
 
 
 def queue_depth(ops_per_s: float, latency_mean_s: float) -> float:
@@ -114,6 +116,10 @@ def littles_law(tables: Mapping[str, pd.DataFrame], tolerance: float = 0.05) -> 
     if rated.empty:
         return LittlesLaw(pd.DataFrame(columns=COLUMNS), tolerance, warnings)
     frame = rated.groupby(GROUP, sort=False, dropna=False).apply(_depths_of_run).reset_index()
+    by_job = _configured_by_job(tables["operations"])
+    frame = frame.merge(by_job, on=KEYS, how="left")
+    is_known = frame["depth_by_job"].notna() & frame["group"].isna()
+    frame["queue_depth_configured"] = frame["depth_by_job"].where(is_known, frame["queue_depth_configured"])
     frame["ratio"] = frame["queue_depth"] / frame["queue_depth_configured"]
     frame = frame.merge(tables["runs"][[*KEYS, "campaign", "host", "point", "is_complete"]], on=KEYS, how="left")
     causes = _Causes(tables)
@@ -145,16 +151,30 @@ def _with_latency_bounds(operations: pd.DataFrame, bins: pd.DataFrame) -> pd.Dat
     return merged
 
 
+def _configured_by_job(operations: pd.DataFrame) -> pd.DataFrame:
+    """Configured depth of each run from its workers, for a total of the tool may join directions of different ones."""
+    is_whole = operations["interval_start_s"].isna() & operations["interval_end_s"].isna()
+    jobs = operations[is_whole & (operations["scope"] == "job")]
+    workers = jobs.groupby([*KEYS, "job", "target"], dropna=False)["queue_depth"].max()
+    return workers.groupby(KEYS).agg(_sum_or_null).rename("depth_by_job").reset_index()
+
+
 def _depths_of_run(run: pd.DataFrame) -> pd.Series:
-    """Sum N over the operations of one run; null where one of them has no latency."""
+    """Sum N over the operations of one run; null where one of them has no latency.
+
+    A sync is part of the write that waits for it: its time counts, but it is no operation of its own.
+    """
     rate = run["ops_per_s"]
+    is_own = run["op"] != "sync"
+    n_per_s = float(rate[is_own].sum() if is_own.any() else rate.sum())
+    n = _sum_or_null(rate * run["latency_mean_s"])
     # Reads and writes of one worker share its depth; workers add up.
     configured = run.groupby(["job", "target"], dropna=False)["queue_depth"].max()
     return pd.Series(
         {
-            "ops_per_s": rate.sum(),
-            "latency_mean_s": _sum_or_null(rate * run["latency_mean_s"]) / rate.sum() if rate.sum() else np.nan,
-            "queue_depth": _sum_or_null(rate * run["latency_mean_s"]),
+            "ops_per_s": n_per_s,
+            "latency_mean_s": n / n_per_s if n_per_s else np.nan,
+            "queue_depth": n,
             "queue_depth_low": _sum_or_null(rate * run["latency_low_s"]),
             "queue_depth_high": _sum_or_null(rate * run["latency_high_s"]),
             "queue_depth_configured": _sum_or_null(configured),
@@ -176,6 +196,7 @@ class _Causes:
         names = settings["name"].str.lower()
         self.limited = self._runs(settings[is_set & names.str.fullmatch(RATE_LIMIT)])
         self.thinking = self._runs(settings[is_set & names.str.fullmatch(THINK_TIME)])
+        self.verifying = self._runs(settings[is_set & (names == "verify")])
         warnings = tables["warnings"]
         self.circular = self._runs(warnings[warnings["code"] == "latency_from_rate"])
         operations = tables["operations"]
@@ -195,6 +216,9 @@ class _Causes:
     def judge(self, row: Mapping[str, Any], tolerance: float) -> tuple[str, str]:
         """Verdict and likely cause of one run."""
         key = (row["run_id"], row["tool"])
+        has_latency = not (pd.isna(row["queue_depth"]) and pd.isna(row["queue_depth_low"]))
+        if not has_latency:
+            return "no latency", "no latency: none is stated for all of its operations"
         if key in self.circular:
             return "circular", "circular: the tool computed the latency from the rate, so that N is what was configured"
         if not pd.isna(row["ratio"]):
@@ -203,27 +227,29 @@ class _Causes:
             return "differs", self._cause(key, row, tolerance)
         if not pd.isna(row["queue_depth"]):
             return "no depth", "no depth configured"
-        if pd.isna(row["queue_depth_low"]):
-            return "no latency", "no latency: the tool was run without it"
         high = "∞" if pd.isna(row["queue_depth_high"]) else f"{row['queue_depth_high']:.3g}"
         return "bounds", f"coarse bins: N lies between {row['queue_depth_low']:.3g} and {high}"
 
     def _cause(self, key: tuple[str, str], row: Mapping[str, Any], tolerance: float) -> str:
         """The first that applies: what the report states, then what N itself says of closed-loop workers."""
-        if key in self.limited:
-            return "rate-limited: the offered rate, not the depth, sets what is in flight"
-        if key in self.thinking:
-            return "think time: each worker pauses between operations"
-        if not row["is_complete"]:
-            return "incomplete run: rate and latency may cover different parts of it"
         busy = self.submission_busy.get(key, 0.0)
-        if row["ratio"] < 1 and busy > SUBMIT_BOUND:
-            return f"submit-bound: a worker spends {min(busy, 1):.0%} of its time submitting"
         per_worker = row["queue_depth"] / self.n_workers.get(key, 1)
-        if row["ratio"] > 1:
-            return "unexplained: more in flight than configured; rate, latency and depth do not belong together"
-        if per_worker < 1 - tolerance:
-            return "idle workers: less than one in flight a worker, so they pause: a rate limit that is not reported"
-        if per_worker <= 1 + tolerance:
-            return "one at a time: one in flight a worker; each operation ends before the next is submitted"
-        return "partly filled: more than one in flight a worker, but part of each round trip goes into submitting"
+        rules = (
+            (key in self.limited, "rate-limited: the offered rate, not the depth, sets what is in flight"),
+            (key in self.thinking, "think time: each worker pauses between operations"),
+            (not row["is_complete"], "incomplete run: rate and latency may cover different parts of it"),
+            (key in self.verifying, "phases: the job wrote first, then read back to verify; rates must not be added"),
+            (row["ratio"] > 1, "unexplained: more in flight than configured; rate, latency, depth do not fit together"),
+            (busy > SUBMIT_BOUND, f"submit-bound: a worker spends {min(busy, 1):.0%} of its time submitting"),
+            (
+                per_worker < FAR_BELOW_ONE,
+                "idle workers: far less than one in flight each: a limit that is not reported",
+            ),
+            (per_worker < 1 - tolerance, "between operations: less than one in flight a worker: the tool's own work"),
+            (
+                per_worker <= 1 + tolerance,
+                "one at a time: each operation of a worker ends before its next is submitted",
+            ),
+        )
+        partly = "partly filled: more than one in flight a worker, but submitting takes part of each round trip"
+        return next((text for applies, text in rules if applies), partly)

@@ -14,17 +14,22 @@ KEYS = ["run_id", "tool"]
 def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Rows of ``operations`` whose rates add up to the run's, one level of scope and no sums beside their parts.
 
-    Whole-run rows only. A run that the tool totals itself is taken at scope ``total``, any other at its finest
-    scope; op ``total`` or ``mixed`` is dropped where the run has the directions themselves. Adds ``group``: null, or
-    what ran at a time where a reader warns of ``sequential_jobs`` (the job) or ``sequential_operations`` (job and
-    op), whose rates must not be added.
+    Whole-run rows, or, where a run has none, those of its intervals. A run that the tool totals itself is taken at
+    scope ``total``, any other at its finest scope; op ``total`` or ``mixed`` is dropped where the worker has the
+    directions themselves. Adds ``group``: null, or what ran at a time where rates must not be added: the interval,
+    the job (a reader warns of ``sequential_jobs``), or job and op (``sequential_operations``).
     """
     operations = tables["operations"]
-    rows = operations[operations["interval_start_s"].isna() & operations["interval_end_s"].isna()]
-    kept = [_finest_parts(run) for _, run in rows.groupby(KEYS, sort=False)]
-    chosen = pd.concat(kept, ignore_index=True) if kept else rows.copy()
+    is_whole = operations["interval_start_s"].isna() & operations["interval_end_s"].isna()
+    kept = []
+    for _, run in operations.groupby(KEYS, sort=False):
+        whole = run[is_whole[run.index]]
+        kept.append(_finest_parts(whole if len(whole) else run))
+    chosen = pd.concat(kept, ignore_index=True) if kept else operations.copy()
+    interval = [f"{start:g} – {end:g} s" for start, end in
+                zip(chosen["interval_start_s"], chosen["interval_end_s"], strict=True)]  # fmt: skip
+    chosen["group"] = pd.Series(interval, dtype=object).where(chosen["interval_start_s"].notna(), None)
     keys = pd.MultiIndex.from_frame(chosen[KEYS])
-    chosen["group"] = None
     for code, group in (
         ("sequential_jobs", chosen["job"]),
         ("sequential_operations", chosen["job"] + ": " + chosen["op"]),
@@ -35,12 +40,15 @@ def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def _finest_parts(run: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one level of scope, without sums over directions that stand beside the directions."""
     for scope in ("total", "job", "device"):
         level = run[run["scope"] == scope]
         if len(level):
             break
-    parts = level[~level["op"].isin(["total", "mixed"])]
-    return parts if len(parts) else level
+    is_sum = level["op"].isin(["total", "mixed"])
+    worker = [level[name].fillna("") for name in ("job", "target")] + [level["interval_start_s"].fillna(-1)]
+    has_parts = (~is_sum).groupby(worker).transform("any")
+    return level[~(is_sum & has_parts)]
 
 
 def published_row(tables: Mapping[str, pd.DataFrame], exhibit: str, row: str) -> pd.DataFrame:

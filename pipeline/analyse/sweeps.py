@@ -20,7 +20,8 @@ def device_sweep(
     """A row a run whose point matches the regular expression ``points``, in the order of devices and repeats.
 
     Columns: run_id, tool, point, repeat, is_complete, n_devices (distinct targets that the run measured), ops_per_s
-    (of ``op`` alone, or all), offered_ops_per_s (the parameter ``offered``, null without). AnalysisError when no run
+    (of ``op`` alone, or all), offered_ops_per_s (the parameter ``offered``, null without),
+    is_aborted (the tool gave up). AnalysisError when no run
     matches.
     """
     runs = tables["runs"]
@@ -39,6 +40,8 @@ def device_sweep(
     value = settings.loc[settings["name"] == offered, [*KEYS, "value"]]
     value = value.assign(offered_ops_per_s=pd.to_numeric(value.pop("value"), errors="coerce"))
     frame = frame.merge(value, on=KEYS, how="left")
+    gave_up = pd.MultiIndex.from_frame(tables["warnings"].loc[tables["warnings"]["code"] == "aborted", KEYS])
+    frame["is_aborted"] = pd.MultiIndex.from_frame(frame[KEYS]).isin(gave_up)
     return frame.sort_values(["n_devices", "repeat", "run_id"], ignore_index=True)
 
 
@@ -54,7 +57,7 @@ def highest_held(search: pd.DataFrame) -> pd.DataFrame:
     search = search.assign(x=x, is_complete=search["is_complete"].astype(bool))
     rows = []
     for n_devices, group in search.groupby("n_devices"):
-        failed = group.loc[~group["is_complete"], "x"]
+        failed = group.loc[group["is_aborted"], "x"]
         held = group.loc[group["is_complete"] & (group["x"] < failed.min()), "x"]
         if len(failed) and len(held):
             rows.append({"n_devices": n_devices, "held_x": held.max(), "given_up_x": failed.min()})

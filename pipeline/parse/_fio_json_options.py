@@ -6,14 +6,8 @@ import re
 from collections.abc import Iterable
 
 from pipeline import units
+from pipeline.parse._fio_engines import SYNCHRONOUS
 
-# Engines that return from each I/O before they start the next, whatever iodepth says (FIO_SYNCIO in fio's engines).
-SYNCHRONOUS = frozenset(
-    ("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "falloc", "ftruncate", "e4defrag", "net",
-     "netsplice", "cpuio", "exec", "http", "mtd", "dev-dax", "libpmem", "libhdfs", "libzbc", "libcufile", "libhipfile",
-     "libiscsi", "gfapi", "ime_psync", "ime_psyncv", "page_fault", "filecreate", "filestat", "filedelete", "dircreate",
-     "dirstat", "dirdelete")
-)  # fmt: skip
 _ALIASES = {
     "blocksize": "bs", "blocksize_range": "bsrange", "readwrite": "rw", "timeout": "runtime", "io_limit": "io_size",
     "wait_for_previous": "stonewall", "ss": "steadystate",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from math import inf
 from typing import Any
 
 from pipeline import units
@@ -30,6 +31,7 @@ class Rows:
         self.n_derived = 0
         self.unknown_bins: list[str] = []
         self.mismatches: list[str] = []
+        self.impossible: list[str] = []
         self.bins: dict[str, list[Any]] = {
             name: [] for name in ("job", "target", "op", "scope", "phase", "lower_s", "upper_s", "count")
         }
@@ -87,6 +89,7 @@ class Rows:
     ) -> dict[str, float | None]:
         """Add each phase of the latency; return the statistics of the total (or sync) one."""
         whole: dict[str, float | None] = {}
+        means: dict[str, float] = {}
         for phase, block, scale in latency_blocks(keys["op"], data):
             taken = {name: self.figures.scaled(block, name, scale) for name in ("mean", "stddev", "min", "max")}
             n_ops = self.figures.whole(block, "N")
@@ -95,11 +98,15 @@ class Rows:
             statistics = {f"{name}_s": value for name, value in taken.items()}
             if phase in ("total", "sync"):
                 whole = statistics
+            means |= {phase: taken["mean"]} if taken["mean"] is not None else {}
             self.report.add("latency_summary", **keys, phase=phase, n_ops=n_ops, **statistics)
             lists_total = phase == "completion" and _is_misplaced(self.version, job)
             self._add_percentiles(keys, "total" if lists_total else phase, block, scale)
             slack = sum(depth or 0 for depth in depths) + 0.01 * (amounts.n_ops or 0)
             self._add_bins(keys, phase, block, scale, (n_ops, 0) if n_ops else (amounts.n_ops, slack))
+        parts = [part for part in ("submission", "completion") if means.get(part, 0.0) > 2 * means.get("total", inf)]
+        for part in parts:  # a unit is wrong: fio itself keeps to one in a direction
+            self.impossible.append(f"{means['total']:.3g} s, of which {means[part]:.3g} s {part}, of {keys['op']}")
         return whole
 
     def _add_percentiles(self, keys: dict[str, Any], phase: str, block: dict[str, Any], scale: float) -> None:

@@ -4,18 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+from pipeline.parse._fio_engines import SYNCHRONOUS
 from pipeline.parse._fio_text_block import Job
 from pipeline.parse._fio_text_figures import block_sizes, integer
 from pipeline.parse._fio_text_result import Result
 from pipeline.parse._fio_text_split import Header
 
-# Engines that return from each I/O before they start the next, whatever iodepth says (FIO_SYNCIO in fio's engines).
-_SYNCHRONOUS = (
-    "sync psync vsync pvsync pvsync2 mmap splice falloc ftruncate e4defrag net netsplice cpu cpuio exec http mtd "
-    "dev-dax libpmem libhdfs libzbc libcufile libhipfile libiscsi gfapi ime_psync ime_psyncv page_fault filecreate "
-    "filestat filedelete dircreate dirstat dirdelete"
-)
-SYNCHRONOUS = frozenset(_SYNCHRONOUS.split())
 _WRITES = ("write", "rw")  # as parts of rw=: randwrite, randrw, trimwrite
 
 

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import lzma
+import os
 import zlib
 from functools import cached_property
 from pathlib import Path
@@ -21,19 +22,20 @@ _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd
 
 
 class Source:
-    """A raw file: its ``path`` (as it is named in messages and tables) and its bytes.
+    """A raw file: its bytes, and its ``path`` as it is named in messages and tables.
 
     ``Source(path)`` reads a file, ``Source(path, data)`` takes bytes as they are, compressed or not.
     """
 
     def __init__(self, path: str | Path, data: bytes | None = None) -> None:
-        self.path = str(path)
+        self._file = Path(path)
+        self.path = shown(path)
         self._data = data
         self.damage: str | None = None  # set by reading: why the compressed bytes end early
 
     def open_raw(self) -> BinaryIO:
         """Open the bytes as they are on disk."""
-        return io.BytesIO(self._data) if self._data is not None else Path(self.path).open("rb")
+        return io.BytesIO(self._data) if self._data is not None else self._file.open("rb")
 
     def open(self) -> BinaryIO:
         """Open the decompressed bytes as a stream, for readers that go through a file in chunks."""
@@ -105,6 +107,15 @@ class Source:
         return ParseError(self.path, line, expected, self.damage or _shorten(got))
 
 
+def shown(path: str | Path) -> str:
+    """A path as it is named in tables and messages: what is not UTF-8 or not printable is replaced."""
+    return _printable(os.fsencode(path).decode("utf-8", errors="replace"))
+
+
+def _printable(text: str) -> str:
+    return "".join(c if c.isprintable() else "�" for c in text)
+
+
 def _decode(data: bytes) -> str:
     """Decode by the byte order mark, else UTF-16 if it looks so, else UTF-8, else Latin-1 (which cannot fail)."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -124,5 +135,5 @@ def _decode(data: bytes) -> str:
 def _shorten(text: str, limit: int = 120) -> str:
     """One printable line of at most ``limit`` characters: it comes from outside."""
     line = text.strip().split("\n", 1)[0]
-    line = "".join(c if c.isprintable() else "�" for c in line)
+    line = _printable(line)
     return line if len(line) <= limit else line[: limit - 1] + "…"

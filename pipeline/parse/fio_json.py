@@ -186,6 +186,8 @@ def _note_figures(report: Report, run: Run, rows: Rows, figures: Figures) -> Non
         report.warn(line, "unknown_bin", f"expected keys of fio's histogram, found {found}")
     for mismatch in rows.mismatches[:1]:
         report.warn(line, "bins_mismatch", f"expected as many in the bins as were measured, found {mismatch}")
+    for found in rows.impossible[:1]:
+        report.warn(line, "impossible_latency", f"expected a mean that holds its parts, found {found}")
     unknown = unknown_keys(run.last)
     if unknown:
         report.warn(line, "unknown_key", f"not read: {', '.join(sorted(unknown)[:10])}")

@@ -52,10 +52,12 @@ def parse(source: Source) -> list[Report]:
     starts = [match.start() for match in _START.finditer(text)]
     reports: list[Report] = []
     n_samples = 0
+    line = text.count("\n", 0, starts[0] if starts else 0) + 1
     for start, end in pairwise([*starts, len(text)]):
-        for report, samples in _hosts(source, text[start:end], text.count("\n", 0, start) + 1):
+        for report, samples in _hosts(source, text[start:end], line):
             reports.append(report)
             n_samples += samples
+        line += text.count("\n", start, end)
     if n_samples == 0:
         raise source.error(1, EXPECTED, source.head or "an empty file")
     return reports

@@ -42,8 +42,8 @@ _KNOWN = frozenset(
      *_AGGREGATES}
 )  # fmt: skip
 _BEGIN = re.compile(
-    r'^[\[\s]*\{?\s*"(?:interval|cpu|thread|counter-value|event-runtime|metric-value|unit|core|die|cluster|cache|socket'
-    r'|node)" *: *(?:"|[\d.]+,? *")',
+    r'^[\[ \t]*+\{?[ \t]*+"(?:interval|cpu|thread|counter-value|event-runtime|metric-value|unit|core|die|cluster'
+    r'|cache|socket|node)" *: *(?:"|[\d.]+,? *")',
     re.MULTILINE,
 )
 _COUNTER = re.compile(r'"counter-value"\s*:|"metric-value"\s*:.*"metric-unit"\s*:|"event-runtime"\s*:\s*\d+')

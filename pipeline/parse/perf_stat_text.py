@@ -46,14 +46,14 @@ _TITLE = re.compile(r"\s*Performance counter stats for (.*)")
 _TITLE_END = re.compile(r"'(?: \((\d+) runs\))?:\s*$")
 _TITLE_LINES = 200  # a command may be a script of many lines
 _ERRORS = re.compile(
-    r"^\s*Usage: perf stat\b|You may not have permission to collect (?:system-wide )?stats"
+    r"^[ \t]*+Usage: perf stat\b|You may not have permission to collect (?:system-wide )?stats"
     r"|\A\s*Error:\s+(?:Access to performance monitoring|No permission to enable|The .* event is not supported"
     r"|The sys_perf_event_open\(\) syscall)"
     r"|\A(?:Workload failed: |event syntax error: |System does not support topdown)",
     re.MULTILINE,
 )
 _BEGIN = re.compile(
-    r"^(?:[ \t]*Performance counter stats for |# started on \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}[ \t]*$"
+    r"^(?:[ \t]*+Performance counter stats for |# started on \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}[ \t]*$"
     r"|#[ \t]+time[ \t].*counts[ \t].*events[ \t]*$|# {11}time .*\n {0,5}\d+\.\d{9} )",
     re.MULTILINE,
 )

@@ -34,14 +34,16 @@ _UNITS: dict[str, tuple[str, float]] = {
     "ops/s": ("1/s", 1), "million ops/s": ("1/s", 1e6), "GHz": ("Hz", 1e9), "Gbps": ("bit/s", 1e9),
     "GB": ("B", 1e9), "GiB": ("B", units.byte_size("1GiB")), "B": ("B", 1), "USD/h": ("USD/h", 1),
 }  # fmt: skip
-_NUMBER = r"\d[\d,]*(?:\.\d+)?"
-_FACTOR = re.compile(rf"\$?\s*({_NUMBER})(?:\s*[x×]\s*({_NUMBER}))?")
-_RANGE = re.compile(rf"({_FACTOR.pattern})\s*[-–]\s*({_FACTOR.pattern})")
+_NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
+_FACTOR = rf"\$?\s*({_NUMBER})(?:\s*[x×]\s*({_NUMBER}))?"
+# Behind the figure stands its unit in words, and perhaps a remark in brackets: no further digits.
+_FIGURE = re.compile(rf"([<>~≈]?)\s*{_FACTOR}(?:\s*([-–])\s*{_FACTOR})?(?P<unit>[^\d()]*)(?:\([^()]*\))?")
+_NO_FIGURE = ("n/a", "–", "-", "")
 
 
 def recognise(head: str) -> bool:
     """Whether the file begins with ``published:``, after comments."""
-    return re.match(r"(?:#[^\n]*\n|\s*\n)*published:\s", head) is not None
+    return re.match(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+published:\s", head) is not None
 
 
 def parse(source: Source) -> list[Report]:
@@ -58,6 +60,8 @@ def parse(source: Source) -> list[Report]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         raise source.error(mark.line + 1 if mark else None, "YAML", str(error)) from error
+    except RecursionError as error:
+        raise source.error(None, "exhibits as lists of rows", "lists in lists without end") from error
     except (KeyError, TypeError, ValueError) as error:
         raise source.error(None, "exhibits as {exhibit, columns, rows: [{row, unit, values}]}", str(error)) from error
     return [report]
@@ -73,23 +77,26 @@ def _add_exhibit(report: Report, source_name: str, exhibit: dict[str, Any]) -> N
 
 
 def figure_of(text: str, unit: str) -> dict[str, Any]:
-    """Read a printed figure: its relation, and its value or bounds in the SI unit of ``unit``; KeyError on the unit."""
+    """Read a printed figure: its relation, and its value or bounds in the SI unit of ``unit``.
+
+    KeyError on an unknown unit, ValueError on a text that is no figure of that unit.
+    """
     si_unit, factor = _UNITS[unit]
-    figure: dict[str, Any] = {"unit": si_unit}
     printed = text.strip()
-    if match := _RANGE.match(printed):
-        low, high = (_value(part) * factor for part in (match[1], match[4]))
-        return figure | {"relation": "range", "value_low": low, "value_high": high}
-    match = _FACTOR.search(printed)
-    if match is None:  # n/a
-        return figure
-    value = _value(match[0]) * factor
-    if printed.startswith("<"):
-        return figure | {"relation": "<", "value_high": value}
-    if printed.startswith(">"):
-        return figure | {"relation": ">", "value_low": value}
-    return figure | {"relation": "~" if printed.startswith("~") else "=", "value": value}
+    if printed.lower() in _NO_FIGURE:
+        return {"unit": si_unit}
+    match = _FIGURE.fullmatch(printed)
+    if match is None or ("%" in printed) != (unit == "%"):
+        raise ValueError(f"a figure in {unit}, not {text!r}")
+    sign, low, high = match[1], _value(match[2], match[3]) * factor, None
+    if match[4]:
+        high = _value(match[5], match[6]) * factor
+        if sign or high < low:
+            raise ValueError(f"a range from the smaller to the larger without a sign before it, not {text!r}")
+        return {"unit": si_unit, "relation": "range", "value_low": low, "value_high": high}
+    bound = {"<": "value_high", ">": "value_low"}.get(sign, "value")
+    return {"unit": si_unit, "relation": "~" if sign == "≈" else sign or "=", bound: low}
 
 
-def _value(text: str) -> float:
-    return prod(float(number.replace(",", "")) for number in re.findall(_NUMBER, text))
+def _value(number: str, times: str | None) -> float:
+    return prod(float(part.replace(",", "").replace("−", "-")) for part in (number, times) if part)

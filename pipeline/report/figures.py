@@ -94,7 +94,7 @@ def depth_figure(frame: pd.DataFrame, *, title: str) -> go.Figure:
     order = ["agrees", *sorted(set(label) - {"agrees"})]
     for name, colour in zip(order, (BLUE, ORANGE, RED, PURPLE, GREEN, GREY), strict=False):
         part = compared[label == name]
-        text = part["run_id"] + " (" + part["tool"] + ")"
+        text = part["run_id"] + " (" + part["tool"] + ")" + ("<br>" + part["group"]).fillna("")
         figure.add_scatter(x=part["queue_depth_configured"], y=part["queue_depth"], mode="markers", text=text,
                            name=f"{name} ({len(part)})", marker={"color": colour, "size": 8, "opacity": 0.7},
                            hovertemplate="%{text}<br>configured %{x:.3g}, N = %{y:.4g}<extra></extra>")  # fmt: skip

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import papermill
-import yaml
 from papermill.exceptions import PapermillExecutionError
 from traitlets.config import Config
 
-from pipeline.campaign import check_name
+from pipeline.campaign import check_name, load_yaml
 from pipeline.errors import PipelineError, SpecError
 from pipeline.report.paths import NAME
 from pipeline.report.results import FIGURES, RESULTS
 
 PARAMETERS = Path("params.yaml")
-# The kernel listens on sockets of the file system, not on TCP ports that others on the machine may reach, and does not
-# tell of its own end on stderr; what fails in a cell comes back as that cell's error.
-_KERNEL = Config(
-    {"KernelManager": {"transport": "ipc"}, "NotebookClient": {"extra_arguments": ["--IPKernelApp.log_level=50"]}}
-)
 
 
 def execute(name: str, root: Path) -> int:
@@ -49,6 +44,7 @@ def execute(name: str, root: Path) -> int:
             (incoming / kind / name).replace(target)
     finally:
         shutil.rmtree(incoming, ignore_errors=True)
+    (root / "data" / "failed" / source.name).unlink(missing_ok=True)
     print(f"{name}: data/{RESULTS}/{name}, data/{FIGURES}/{name}")
     return 0
 
@@ -59,10 +55,11 @@ def _run(source: Path, executed: Path, parameters: dict[str, Any], root: Path) -
     parameters = {**parameters, "output": f"../data/{executed.parents[2].name}"}
     os.environ["PYTHONHASHSEED"] = "0"  # for the kernel: sets in a fixed order
     try:
-        papermill.execute_notebook(
-            str(source), str(executed), parameters, cwd=str(source.parent), progress_bar=False, kernel_name="python3",
-            config=_KERNEL,
-        )  # fmt: skip
+        with tempfile.TemporaryDirectory() as sockets:
+            papermill.execute_notebook(
+                str(source), str(executed), parameters, cwd=str(source.parent), progress_bar=False,
+                kernel_name="python3", config=_kernel(sockets),
+            )  # fmt: skip
     except PapermillExecutionError as error:
         failed = root / "data" / "failed" / source.name
         failed.parent.mkdir(parents=True, exist_ok=True)
@@ -72,10 +69,21 @@ def _run(source: Path, executed: Path, parameters: dict[str, Any], root: Path) -
     _normalise(executed)
 
 
+def _kernel(sockets: str) -> Config:
+    """Let the kernel listen in a folder of ours, not on TCP ports that others on the machine may reach.
+
+    It does not tell of its own end on stderr; what fails in a cell comes back as that cell's error.
+    """
+    manager = {"transport": "ipc", "ip": f"{sockets}/kernel"}
+    return Config({"KernelManager": manager, "NotebookClient": {"extra_arguments": ["--IPKernelApp.log_level=50"]}})
+
+
 def _parameters(name: str, source: Path, root: Path) -> dict[str, Any]:
     """The notebook's block of params.yaml; papermill would only warn of a parameter that the notebook has not."""
-    content = yaml.safe_load((root / PARAMETERS).read_text("utf-8")) or {}
-    chosen = content.get(name) or {}
+    content = load_yaml(root / PARAMETERS) or {}
+    chosen = content.get(name) or {} if isinstance(content, dict) else None
+    if not isinstance(chosen, dict):
+        raise SpecError(f"{root / PARAMETERS}: expected a mapping of parameters under {name}:")
     known = papermill.inspect_notebook(str(source)).keys()
     unknown = (chosen.keys() | {"output"}) - known
     if unknown:

@@ -30,11 +30,11 @@ class _PlotlyToHtml(Preprocessor):  # type: ignore[misc]  # nbconvert has no typ
         return notebook, resources
 
 
-def figure_element(div_id: str, figure: dict[str, Any]) -> str:
-    """An element that holds a figure as JSON; ``</`` is escaped, for the JSON stands inside a script element."""
+def figure_element(div_id: str, figure: dict[str, Any], css_class: str = "figure") -> str:
+    """An element that holds a figure as JSON; ``<`` is escaped, for the JSON stands inside a script element."""
     content = {"data": figure["data"], "layout": figure["layout"]}
-    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).replace("</", "<\\/")
-    return f'<div class="figure" id="{div_id}"><script type="application/json">{text}</script></div>'
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"), sort_keys=True).replace("<", "\\u003c")
+    return f'<div class="{css_class}" id="{div_id}"><script type="application/json">{text}</script></div>'
 
 
 def notebook_body(path: Path) -> tuple[str, str]:

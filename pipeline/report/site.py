@@ -15,7 +15,7 @@ from plotly.offline import get_plotlyjs
 
 from pipeline.campaign import load_index, load_spec
 from pipeline.errors import PipelineError
-from pipeline.report.page import notebook_body, stylesheet_of_code
+from pipeline.report.page import figure_element, notebook_body, stylesheet_of_code
 from pipeline.tidy import Tables, load
 from pipeline.units import format_si
 
@@ -26,7 +26,7 @@ _MATHJAX = ("MathJax.js", "LICENSE", "config/TeX-AMS-MML_HTMLorMML-full.js", "ex
 
 @dataclass(frozen=True)
 class Card:
-    """A notebook on the index: its file name, title, conclusion, and its first figure as plotly JSON text."""
+    """A notebook on the index: its file name, title, conclusion, and its first figure as an element."""
 
     name: str
     title: str
@@ -46,9 +46,13 @@ def build(root: Path) -> int:
     )  # fmt: skip
     templates.filters |= {"bytes": lambda n: format_si(n, "B"), "duration": lambda s: format_si(s, "s")}
     campaigns = {slug: load_spec(root, slug) for slug in load_index(root)}
-    cards = [_notebook_page(path, data, incoming, templates) for path in sorted((data / "results").glob("*/*.ipynb"))]
-    if not cards:
+    # A notebook that was renamed or taken away leaves results that DVC no longer knows of.
+    names = sorted(
+        path.name for path in data.glob("results/*") if (root / "notebooks" / f"{path.name}.ipynb").is_file()
+    )
+    if not names:
         raise PipelineError(f"{data / 'results'}: expected executed notebooks, found none; run `dvc repro`")
+    cards = [_notebook_page(name, data, incoming, templates) for name in names]
     rows = [_campaign_page(slug, spec, load(slug, root), incoming, templates) for slug, spec in campaigns.items()]
     _render(templates, incoming, "index", "index", cards=cards, campaigns=rows)
     _render(templates, incoming, "licences", "licences")
@@ -64,13 +68,14 @@ def _render(templates: Environment, folder: Path, template: str, page: str, **va
     (folder / f"{page}.html").write_text(html, "utf-8")
 
 
-def _notebook_page(path: Path, data: Path, incoming: Path, templates: Environment) -> Card:
-    name = path.stem
-    results = json.loads((path.parent / "results.json").read_bytes())
-    title, body = notebook_body(path)
+def _notebook_page(name: str, data: Path, incoming: Path, templates: Environment) -> Card:
+    folder = data / "results" / name
+    results = json.loads((folder / "results.json").read_bytes())
+    title, body = notebook_body(folder / f"{name}.ipynb")
     _render(templates, incoming, "notebook", name, title=title, body=body, name=name)
     figure = data / "figures" / name / f"{results['figures'][0]}.json"
-    return Card(name, title, results["conclusion"], figure.read_text("utf-8").strip())
+    element = figure_element(f"card-{name}", json.loads(figure.read_bytes()), css_class="figure small")
+    return Card(name, title, results["conclusion"], element)
 
 
 def _campaign_page(

@@ -77,8 +77,13 @@ def test_batch_means_see_the_correlation_that_sigma_over_root_n_misses():
 
 
 def test_sampled_mean_adds_the_resolution_of_the_print():
-    quantity = sampled_mean(pd.Series([1.0, 3.0, None]), resolution=0.6)
+    quantity = sampled_mean(pd.Series([1.0, 3.0, None]), pd.Series([5.0, 5.0, 5.0]), resolution=0.6)
     assert (quantity.nominal_value, quantity.std_dev) == pytest.approx((2, math.hypot(1, 0.6 / math.sqrt(12))))
+
+
+def test_samples_count_by_their_operations():
+    quantity = sampled_mean(pd.Series([1.0, 2.0]), pd.Series([300.0, 100.0]))
+    assert quantity.nominal_value == pytest.approx(1.25)
 
 
 def test_the_data_write_is_taken_out_of_iostats_mixed_await():

@@ -44,6 +44,35 @@ def test_queue_depth_of_a_run(operations, n, configured):
     assert row["verdict"] == "agrees"
 
 
+def test_a_synced_write_is_one_operation_of_both_times():
+    write = {"op": "write", "ops_per_s": 1000.0, "latency_mean_s": 0.1e-3, "queue_depth": 1}
+    row = only(run(write, {"op": "sync", "ops_per_s": 1000.0, "latency_mean_s": 0.9e-3}))
+    assert (row["ops_per_s"], row["latency_mean_s"]) == (1000, pytest.approx(1e-3))
+
+
+def test_the_configured_depth_is_the_workers_not_that_of_a_total_over_them():
+    reader = {"job": "a", "op": "read", "ops_per_s": 1000.0, "latency_mean_s": 1e-3, "queue_depth": 1}
+    writer = {"job": "b", "op": "write", "ops_per_s": 1000.0, "latency_mean_s": 1e-3, "queue_depth": 1}
+    totals = [{**row, "job": None, "scope": "total"} for row in (reader, writer)]
+    row = only(run(reader, writer, *totals))
+    assert (row["queue_depth"], row["queue_depth_configured"]) == (pytest.approx(2), 2)
+
+
+def test_a_sum_is_dropped_only_beside_its_own_parts():
+    mixed = {"job": "a", "op": "mixed", "ops_per_s": 1000.0, "latency_mean_s": 1e-3, "queue_depth": 1}
+    read = {"job": "b", "op": "read", "ops_per_s": 500.0, "latency_mean_s": 2e-3, "queue_depth": 1}
+    row = only(run(mixed, read))
+    assert (row["ops_per_s"], row["queue_depth"]) == (1500, pytest.approx(2))
+
+
+def test_a_run_that_has_intervals_only_is_judged_interval_by_interval():
+    rows = [{"ops_per_s": 1000.0, "latency_mean_s": 1e-3, "queue_depth": 1, "interval_start_s": s,
+             "interval_end_s": s + 2} for s in (0.0, 2.5)]  # fmt: skip
+    frame = littles_law(tables(run(*rows))).frame
+    assert list(frame["group"]) == ["0 – 2 s", "2.5 – 4.5 s"]
+    assert list(frame["queue_depth"]) == pytest.approx([1, 1])
+
+
 def test_jobs_that_ran_one_after_the_other_are_not_added():
     rows = [{"job": j, "ops_per_s": 1000.0, "latency_mean_s": 1e-3, "queue_depth": 1} for j in ("a", "b")]
     frame = littles_law(tables(run(*rows, warnings=["sequential_jobs"]))).frame
@@ -63,6 +92,9 @@ def mismatch(**kwargs):
         (mismatch(parameters=[("target 1/throughput rate-limited to 50 B/ms", "true")]), "differs", "rate-limited"),
         (mismatch(parameters=[("target 1/think time", "5ms"), ("rate", "0,0,0")]), "differs", "think time"),
         (mismatch(), "differs", "idle workers"),
+        (run({"ops_per_s": 900.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "between operations"),
+        (mismatch(parameters=[("verify", "crc32c")]), "differs", "phases"),
+        (run({"ops_per_s": 100.0}, warnings=["latency_from_rate"]), "no latency", "no latency"),
         (run({"ops_per_s": 1000.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "one at a time"),
         (run({"ops_per_s": 5000.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "partly filled"),
         (run({"ops_per_s": 9000.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "unexplained"),
@@ -77,6 +109,9 @@ def mismatch(**kwargs):
         "diskspd-rate",
         "diskspd-think",
         "idle",
+        "between",
+        "verify",
+        "rate-without-latency",
         "one",
         "partly",
         "unexplained",

@@ -41,6 +41,9 @@ def test_highest_held_is_per_device_and_in_total():
         ],
         columns=["n_devices", "offered_ops_per_s", "is_complete"],
     )
+    search["is_aborted"] = ~search["is_complete"]
+    killed = pd.DataFrame([{"n_devices": 1, "offered_ops_per_s": 8000.0, "is_complete": False, "is_aborted": False}])
+    search = pd.concat([search, killed], ignore_index=True)
     frame = highest_held(search)
     assert list(frame["held_x"]) == [16, 4]
     assert list(frame["given_up_x"]) == [32, 8]

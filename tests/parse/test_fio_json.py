@@ -204,12 +204,15 @@ def test_documents_of_other_options(change, ops, phases):
         ),
         (lambda _, job: job["job options"].update(name="other"), "merged_jobs"),
         (lambda _, job: job["read"].update(new_figure=5), "unknown_key"),
+        (lambda _, job: job["read"]["lat_ns"].update(mean=5.0), "impossible_latency"),
     ],
 )
 def test_what_a_document_says_of_its_run(change, code):
     report = parse(changed(change))[0]
     assert codes(report) == [code]
-    assert report.run["is_complete"] == (code in ("sequential_jobs", "merged_jobs", "unknown_key"))
+    assert report.run["is_complete"] == (
+        code in ("sequential_jobs", "merged_jobs", "unknown_key", "impossible_latency")
+    )
 
 
 HEADER = "a: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\n"

@@ -159,3 +159,11 @@ def test_no_stamps(text):
 def test_other_tools_are_not_claimed(text):
     assert not iostat_text.recognise(text)
     assert not iostat_json.recognise(text)
+
+
+def test_lines_of_the_second_document_count_from_the_files_start():
+    host = '"nodename": "a", "statistics": [\n{"disk": [{"disk_device": "sda", "x": 1}]}\n]'
+    document = '{"sysstat": {"hosts": [{\n' + host + "}]}}\n"
+    reports = iostat_json.parse(Source("two", (document * 2).encode()))
+    lines = [[row["line"] for row in report.rows["warnings"]] for report in reports]
+    assert [line + document.count("\n") for line in lines[0]] == lines[1]

@@ -10,11 +10,12 @@ from pipeline.report import dictionary
 from pipeline.report.page import PLOTLY, figure_element, notebook_body
 from pipeline.report.tables import cell_text, readable
 
-HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>"
+HOSTILE = "<!--<script></script><script>alert(1)</script><img src=x onerror=alert(1)>"
 
 
 def test_a_figure_with_hostile_text_cannot_leave_its_script_element():
     element = figure_element("f", {"data": [{"name": HOSTILE}], "layout": {}})
+    assert "<!--" not in element
     assert element.count("</script>") == 1
     text = element[element.index("{") : element.rindex("</script>")]
     assert json.loads(text)["data"][0]["name"] == HOSTILE
