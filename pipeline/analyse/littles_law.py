@@ -44,10 +44,12 @@ class LittlesLaw:
         return self.frame
 
     def verdict_frame(self) -> pd.DataFrame:
-        """How many runs came to which verdict, and the likely cause; a run with several groups counts once each."""
-        frame = self.frame.assign(cause=self.frame["cause"].str.split(":").str[0])
+        """How many runs came to which verdict, the likely cause and what it means; a run counts once each."""
+        cause = self.frame["cause"].str.partition(": ")
+        frame = self.frame.assign(cause=cause[0], meaning=cause[2])
         frame = frame.drop_duplicates(["campaign", *KEYS, "verdict", "cause"])
-        counted = frame.groupby(["verdict", "cause"]).size().rename("n_runs")
+        grouped = frame.groupby(["verdict", "cause"])
+        counted = grouped.agg(n_runs=("run_id", "size"), meaning=("meaning", "first"))
         return counted.reset_index().sort_values(["n_runs", "verdict", "cause"], ascending=False, ignore_index=True)
 
     def counts(self) -> dict[str, object]:
@@ -59,6 +61,16 @@ class LittlesLaw:
         differing = self.frame[self.frame["verdict"] == "differs"]
         distance = np.log(differing["ratio"].astype("float64").replace(0, np.nan)).abs().fillna(np.inf)
         return differing.loc[distance.sort_values(ascending=False, kind="stable").index]
+
+    def mismatch_frame(self) -> pd.DataFrame:
+        """The mismatches for a page: run (with its group), ops_per_s, latency_mean_s, n, configured, cause in short."""
+        frame = self.mismatches()
+        run = frame["run_id"] + (", " + frame["group"].astype("str")).where(frame["group"].notna(), "")
+        return pd.DataFrame(
+            {"run": run, "ops_per_s": frame["ops_per_s"], "latency_mean_s": frame["latency_mean_s"],
+             "N": frame["queue_depth"], "configured": frame["queue_depth_configured"],
+             "cause": frame["cause"].str.split(":").str[0]}
+        )  # fmt: skip
 
     def sweep(self, campaign: str, points: str) -> pd.DataFrame:
         """Means over the repeats of the points that ``points`` matches in full; its groups name the workload.
@@ -112,12 +124,12 @@ def littles_law(tables: Mapping[str, pd.DataFrame], tolerance: float = 0.05) -> 
     operations = _with_latency_bounds(summable_operations(tables), tables["latency_bins"])
     rated = operations[operations["ops_per_s"].notna()]
     n_out = operations[KEYS].drop_duplicates().shape[0] - rated[KEYS].drop_duplicates().shape[0]
-    warnings = (f"{n_out} reports state no rate, so that they have no N",) if n_out else ()
+    warnings = (f"Left out, for they state no rate: {n_out} of the reports.",) if n_out else ()
     if rated.empty:
         return LittlesLaw(pd.DataFrame(columns=COLUMNS), tolerance, warnings)
     frame = rated.groupby(GROUP, sort=False, dropna=False).apply(_depths_of_run).reset_index()
-    by_job = _configured_by_job(tables["operations"])
-    frame = frame.merge(by_job, on=KEYS, how="left")
+    frame = frame.merge(_workers(tables["operations"]), on=KEYS, how="left")
+    frame["n_workers"] = frame["n_workers"].fillna(frame["n_workers_by_job"]).fillna(1)
     is_known = frame["depth_by_job"].notna() & frame["group"].isna()
     frame["queue_depth_configured"] = frame["depth_by_job"].where(is_known, frame["queue_depth_configured"])
     frame["ratio"] = frame["queue_depth"] / frame["queue_depth_configured"]
@@ -151,12 +163,13 @@ def _with_latency_bounds(operations: pd.DataFrame, bins: pd.DataFrame) -> pd.Dat
     return merged
 
 
-def _configured_by_job(operations: pd.DataFrame) -> pd.DataFrame:
-    """Configured depth of each run from its workers, for a total of the tool may join directions of different ones."""
+def _workers(operations: pd.DataFrame) -> pd.DataFrame:
+    """Number and configured depth of each run's workers, for a total of the tool may join directions of several."""
     is_whole = operations["interval_start_s"].isna() & operations["interval_end_s"].isna()
     jobs = operations[is_whole & (operations["scope"] == "job")]
     workers = jobs.groupby([*KEYS, "job", "target"], dropna=False)["queue_depth"].max()
-    return workers.groupby(KEYS).agg(_sum_or_null).rename("depth_by_job").reset_index()
+    by_run = workers.groupby(KEYS)
+    return pd.DataFrame({"depth_by_job": by_run.agg(_sum_or_null), "n_workers_by_job": by_run.size()}).reset_index()
 
 
 def _depths_of_run(run: pd.DataFrame) -> pd.Series:
@@ -178,6 +191,7 @@ def _depths_of_run(run: pd.DataFrame) -> pd.Series:
             "queue_depth_low": _sum_or_null(rate * run["latency_low_s"]),
             "queue_depth_high": _sum_or_null(rate * run["latency_high_s"]),
             "queue_depth_configured": _sum_or_null(configured),
+            "n_workers": len(configured) if (run["scope"] == "job").all() else np.nan,
         }
     )
 
@@ -200,8 +214,6 @@ class _Causes:
         warnings = tables["warnings"]
         self.circular = self._runs(warnings[warnings["code"] == "latency_from_rate"])
         operations = tables["operations"]
-        workers = operations.loc[operations["scope"] == "job", [*KEYS, "job", "target"]].drop_duplicates()
-        self.n_workers = workers.groupby(KEYS).size().to_dict()
         summary = tables["latency_summary"]
         submitting = summary[summary["phase"] == "submission"]
         merged = submitting.merge(operations, on=[*KEYS, "job", "target", "op", "scope"], how="inner")
@@ -227,13 +239,12 @@ class _Causes:
             return "differs", self._cause(key, row, tolerance)
         if not pd.isna(row["queue_depth"]):
             return "no depth", "no depth configured"
-        high = "∞" if pd.isna(row["queue_depth_high"]) else f"{row['queue_depth_high']:.3g}"
-        return "bounds", f"coarse bins: N lies between {row['queue_depth_low']:.3g} and {high}"
+        return "bounds", "coarse bins: the tool gives bins, not a mean; N lies between its bounds"
 
     def _cause(self, key: tuple[str, str], row: Mapping[str, Any], tolerance: float) -> str:
         """The first that applies: what the report states, then what N itself says of closed-loop workers."""
         busy = self.submission_busy.get(key, 0.0)
-        per_worker = row["queue_depth"] / self.n_workers.get(key, 1)
+        per_worker = row["queue_depth"] / row["n_workers"]
         rules = (
             (key in self.limited, "rate-limited: the offered rate, not the depth, sets what is in flight"),
             (key in self.thinking, "think time: each worker pauses between operations"),

@@ -122,6 +122,9 @@ def split(lines: list[str]) -> list[Run]:
             splitter.runs[-1].notes["cut_line"] = [(number, text)]  # the rest of the number may be missing
         elif text:
             splitter.take(number, text, has_host)
+            if number == len(lines):  # no line feed: it may be cut
+                splitter.end_cut(number, text)
+    splitter.end_disks()
     splitter.end_notes()
     return splitter.runs
 
@@ -162,6 +165,18 @@ class _Splitter:
         for code, line, text in self.pending if self.runs else ():
             self.runs[-1].notes.setdefault(code, []).append((line, text))
         self.pending.clear()
+
+    def end_cut(self, line: int, text: str) -> None:
+        """Note a last line that is the beginning of the disks' title or of a device."""
+        is_title = self.section == "group" and _DISKS.startswith(text)
+        if is_title or (self.section == "disk" and text != _DISKS and not _DISK.match(text)):
+            self._status(line).torn_line = line
+
+    def end_disks(self) -> None:
+        """Note a title of the disks that nothing follows: fio prints it only above a device."""
+        if self.section == "disk" and not self.runs[-1].statuses[-1].disks:
+            status = self.runs[-1].statuses[-1]
+            status.torn_line = status.torn_line or self.runs[-1].last_line
 
     def _status(self, line: int) -> Status:
         run = self._run(line)

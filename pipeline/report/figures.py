@@ -100,6 +100,7 @@ def depth_figure(frame: pd.DataFrame, *, title: str) -> go.Figure:
                            hovertemplate="%{text}<br>configured %{x:.3g}, N = %{y:.4g}<extra></extra>")  # fmt: skip
     figure.update_xaxes(type="log", dtick=1)
     figure.update_yaxes(type="log", dtick=1)
+    figure.update_layout(legend={"orientation": "v", "x": 1.02, "y": 1, "yanchor": "top"})
     return figure
 
 

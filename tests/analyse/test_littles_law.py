@@ -151,7 +151,7 @@ def test_coarse_bins_give_bounds_not_a_mean():
 def test_no_rate_no_depth_and_empty_campaigns_join():
     nothing = littles_law(tables(run({"latency_mean_s": 1e-3, "n_ops": 5})))
     assert nothing.frame.empty
-    assert nothing.warnings == ("1 reports state no rate, so that they have no N",)
+    assert nothing.warnings == ("Left out, for they state no rate: 1 of the reports.",)
     joined = combine([nothing, littles_law(tables(mismatch()))])
     assert len(joined.frame) == 1
     assert joined.sentence().endswith("in 0 of 1 runs that have one; the others: 1 idle workers.")
