@@ -187,7 +187,7 @@ _ALL = (
         _ratio("softirq_ratio", "Share of time in software interrupts."),
         _ratio("steal_ratio", "Share of time taken by the hypervisor."),
         _ratio("idle_ratio", "Share of time idle."),
-        _ratio("busy_ratio", "Share of time not idle; tools may report more than 1.", maximum=None),
+        _ratio("busy_ratio", "Share of time not idle, waiting for I/O counted as idle; may exceed 1.", maximum=None),
     ),
     _table(
         "device_series", "device × window", *_REPORT,

@@ -29,6 +29,7 @@ OLD_GROUP_ROW = re.compile(
 )
 _DISKS = "Disk stats (read/write):"
 _DISK = re.compile(r"(\S.{0,255}?): (ios=.*(?:, util|, aggrutil)=[\d.]+%)$")
+_DEVICE = re.compile(r"[\w./!-]+(?:: ?[a-z].*)?:?$")  # or its beginning
 _IDLE = re.compile(r"(system|percpu|unit work): (.*)$")
 _JSON_START = re.compile(r'"(?:fio version|client_stats|global options|jobs|disk_util)"')
 _NOTES = (
@@ -122,9 +123,7 @@ def split(lines: list[str]) -> list[Run]:
             splitter.runs[-1].notes["cut_line"] = [(number, text)]  # the rest of the number may be missing
         elif text:
             splitter.take(number, text, has_host)
-            if number == len(lines):  # no line feed: it may be cut
-                splitter.end_cut(number, text)
-    splitter.end_disks()
+    splitter.end_disks(len(lines), clean(lines[-1])[0] if lines else "")
     splitter.end_notes()
     return splitter.runs
 
@@ -166,17 +165,14 @@ class _Splitter:
             self.runs[-1].notes.setdefault(code, []).append((line, text))
         self.pending.clear()
 
-    def end_cut(self, line: int, text: str) -> None:
-        """Note a last line that is the beginning of the disks' title or of a device."""
-        is_title = self.section == "group" and _DISKS.startswith(text)
-        if is_title or (self.section == "disk" and text != _DISKS and not _DISK.match(text)):
-            self._status(line).torn_line = line
-
-    def end_disks(self) -> None:
-        """Note a title of the disks that nothing follows: fio prints it only above a device."""
-        if self.section == "disk" and not self.runs[-1].statuses[-1].disks:
-            status = self.runs[-1].statuses[-1]
-            status.torn_line = status.torn_line or self.runs[-1].last_line
+    def end_disks(self, line: int, rest: str) -> None:
+        """Note cut disk statistics: ``rest`` has no line feed; and the title stands only above a device."""
+        is_behind = bool(self.runs) and self.runs[-1].last_line >= line - 1
+        is_device = self.section == "disk" and is_behind and _DEVICE.match(rest) and not _DISK.match(rest)
+        is_title = self.section == "group" and rest != "" and _DISKS.startswith(rest)
+        is_bare = self.section == "disk" and not self.runs[-1].statuses[-1].disks
+        if is_device or is_title or is_bare:
+            self._status(line).torn_line = self._status(line).torn_line or line
 
     def _status(self, line: int) -> Status:
         run = self._run(line)

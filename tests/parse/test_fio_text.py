@@ -119,6 +119,15 @@ def test_a_cut_report_is_never_complete(case):
         assert not report.run["is_complete"], f"cut at {cut}: …{text[max(0, cut - 60) : cut]!r}"
 
 
+@pytest.mark.parametrize("case", ["fsync-after-each-write", "v1.58-two-jobs", "v3.0-two-jobs"])
+def test_cut_disk_statistics_are_not_complete(case):
+    text = raw_text(case)
+    start, end = text.index("Disk stats"), text.rindex("util=")
+    for cut in range(start + 1, end):
+        assert not parse(text[:cut])[0].run["is_complete"], f"cut at {cut}: …{text[start:cut]!r}"
+    assert parse(text)[0].run["is_complete"] == parse(text[: start - 1])[0].run["is_complete"]
+
+
 def test_a_number_that_is_cut_is_not_taken():
     text = raw_text("fsync-after-each-write")
     (report,) = parse(text[: text.index("stdev=45512.22") + len("stdev=455")])
