@@ -22,7 +22,7 @@ PADDING = "0.00"  # to 3.3 fio fills the list of percentiles up to 20 entries wi
 MAX_DEPTH = 100
 
 _TOKEN = re.compile(
-    r'(?P<space>\s++)|"(?P<string>(?:[^"\\\n]|\\.)*+)"'
+    r'(?P<space>\s++)|"(?P<string>[^"\\\n]*+(?:\\.[^"\\\n]*+)*)"'
     r"|(?P<value>-?\d++(?:\.\d*+)?(?:[eE][-+]?\d++)?|-?(?:nan|inf|NaN|Infinity)|null|true|false)(?=[\s,\]}])"
     r'|(?P<mark>[{}\[\]:,])|(?P<junk>"[^\n]*+|[^\s"{}\[\]:,]++)'
 )

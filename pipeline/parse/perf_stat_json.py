@@ -48,8 +48,8 @@ _BEGIN = re.compile(
 )
 _COUNTER = re.compile(r'"counter-value"\s*:|"metric-value"\s*:.*"metric-unit"\s*:|"event-runtime"\s*:\s*\d+')
 _MEMBER = re.compile(
-    r'"([^"]{0,512}+)"\s*:\s*'
-    r'(?:"((?:[^"]|"(?!\s*(?:[,}]|$|"[\w-]+"\s*:))){0,512}+)"|(-?(?:nan|inf|\d[\d.]*(?:,\d+(?=\s*[,}]))?)))'
+    r'"([^"]{0,512})"\s*:\s*'
+    r'(?:"((?:[^"]|"(?!\s*(?:[,}]|$|"[\w-]+"\s*:))){0,512})"|(-?(?:nan|inf|\d[\d.]*(?:,\d+(?=\s*[,}]))?)))'
 )
 _MAX_LENGTH = 65536  # of a line
 

@@ -43,7 +43,7 @@ _NO_FIGURE = ("n/a", "–", "-", "")
 
 def recognise(head: str) -> bool:
     """Whether the file begins with ``published:``, after comments."""
-    return re.match(r"(?:[ \t]*+(?:#[^\n]*+)?\n)*+published:\s", head) is not None
+    return re.match(r"(?:[ \t]*(?:#[^\n]*)?\n)*published:\s", head) is not None
 
 
 def parse(source: Source) -> list[Report]:
