@@ -23,7 +23,8 @@ from pipeline.errors import AnalysisError
 NIST = Path(__file__).parent / "nist"
 EXTENDED = np.finfo(np.longdouble).eps < 2e-19
 # Digits that must match in the coefficients, in their standard errors, and in s_y, R², both sums and F: below what is
-# reached by one and more, for it moves with the processor and the build of LAPACK. NIST certifies 15. Filip's powers of x are rounded before any fit, which alone leaves 7 to 8.
+# reached by one and more, for that moves with the processor and the build of LAPACK. NIST certifies 15. Filip's powers
+# of x are rounded before any fit, which alone leaves 7 to 8.
 DIGITS = {
     "norris": (13, 13, 13),
     "pontius": (12.5, 13, 12.5),
