@@ -9,12 +9,14 @@ from typing import Any
 import pandas as pd
 
 from pipeline import tidy
-from pipeline.campaign import MANIFEST, Manifest, RawFile, check_slug, files_below
+from pipeline.campaign import MANIFEST, Manifest, RawFile, check_slug, files_below, manifests_below
 from pipeline.errors import ParseError, SpecError
-from pipeline.parse._source import shown
+from pipeline.parse._source import Source, shown
 from pipeline.project import raw_folder, tidy_folder
 from pipeline.reading import Reading, read_paths
 from pipeline.tidy import Tables
+
+Manifests = dict[Path, Manifest]
 
 
 def parse_paths(paths: list[Path], out: Path, tool: str | None) -> int:
@@ -43,8 +45,9 @@ def parse_campaign(slug: str, root: Path) -> int:
         raise (reading.failed + reading.unknown)[0]
     tables = reading.tables()
     tables.runs["campaign"] = tables.runs["campaign"].fillna(slug)
-    files = _files(raw, reading)
-    warnings = [tables.warnings, _failure_rows(reading.failed), _hash_rows(raw, files)]
+    manifests = manifests_below(raw)
+    files = _files(raw, reading, manifests)
+    warnings = [tables.warnings, _failure_rows(reading.failed, manifests), _hash_rows(raw, files, manifests)]
     warnings = [frame for frame in warnings if len(frame)]
     frames = {**tables, "files": files}
     if warnings:
@@ -55,49 +58,46 @@ def parse_campaign(slug: str, root: Path) -> int:
     return 0
 
 
-def _files(raw: Path, reading: Reading) -> pd.DataFrame:
+def _files(raw: Path, reading: Reading, manifests: Manifests) -> pd.DataFrame:
     """The table ``files``: every raw file with its hash and what became of it."""
-    tool_of = reading.tool_of
     failures = {error.path for error in reading.failed}
     rows: list[dict[str, Any]] = []
     for path in (path for path in files_below(raw) if path.name != MANIFEST):
-        found = RawFile.of(path)
-        run_id, expected = _expected(path)
-        name = shown(path)
-        status = "read" if name in tool_of else "failed" if name in failures else "not_read"
-        if expected not in (None, found.sha256):
+        found, name = RawFile.of(path), shown(path)
+        manifest = manifests.get(path.parent)
+        expected = {file.path: file.sha256 for file in manifest.files} if manifest else {}
+        status = "read" if name in reading.tool_of else "failed" if name in failures else "not_read"
+        if expected.get(path.name, found.sha256) != found.sha256:
             status = "changed"
-        rows.append({"run_id": run_id, "path": shown(path.relative_to(raw)), "n_bytes": found.n_bytes,
-                     "sha256": found.sha256, "status": status, "tool": tool_of.get(name)})  # fmt: skip
+        rows.append({"run_id": _run_id(path, manifests), "path": shown(path.relative_to(raw)),
+                     "n_bytes": found.n_bytes, "sha256": found.sha256, "status": status,
+                     "tool": reading.tool_of.get(name)})  # fmt: skip
     return tidy.frame_of("files", rows)
 
 
-def _expected(path: Path) -> tuple[str, str | None]:
-    """Run id and hash of a raw file by its folder's manifest; its stem and None without one."""
-    if not (path.parent / MANIFEST).is_file():
-        return path.stem, None
-    manifest = Manifest.load(path.parent / MANIFEST)
-    return manifest.run_id, next((file.sha256 for file in manifest.files if file.path == path.name), None)
+def _run_id(path: Path, manifests: Manifests) -> str:
+    """Run id of a raw file by its folder's manifest; its stem without one."""
+    manifest = manifests.get(path.parent)
+    return manifest.run_id if manifest else Source(path).stem
 
 
-def _failure_rows(failed: list[ParseError]) -> pd.DataFrame:
+def _failure_rows(failed: list[ParseError], manifests: Manifests) -> pd.DataFrame:
     rows = [
-        {"run_id": _expected(Path(error.path))[0], "tool": "unknown", "source_path": error.path, "line": error.line,
-         "code": "not_readable", "message": f"expected {error.expected}, found {error.got}"}
+        {"run_id": _run_id(Path(error.path), manifests), "tool": "unknown", "source_path": error.path,
+         "line": error.line, "code": "not_readable", "message": f"expected {error.expected}, found {error.got}"}
         for error in failed
     ]  # fmt: skip
     return tidy.frame_of("warnings", rows)
 
 
-def _hash_rows(raw: Path, files: pd.DataFrame) -> pd.DataFrame:
+def _hash_rows(raw: Path, files: pd.DataFrame, manifests: Manifests) -> pd.DataFrame:
     """Warnings for files that are no longer what the manifest names, or that are gone."""
     changed = files[files["status"] == "changed"]
     problems = [(row.run_id, str(raw / row.path), "changed_file", "expected the manifest's SHA-256, found other bytes")
                 for row in changed.itertuples()]  # fmt: skip
     present = {str(raw / path) for path in files["path"]}
-    for path in (path for path in files_below(raw) if path.name == MANIFEST):
-        manifest = Manifest.load(path)
-        lost = [str(path.parent / file.path) for file in manifest.files if str(path.parent / file.path) not in present]
+    for folder, manifest in manifests.items():
+        lost = [str(folder / file.path) for file in manifest.files if str(folder / file.path) not in present]
         problems += [
             (manifest.run_id, name, "lost_file", "expected a file that the manifest names, found none") for name in lost
         ]

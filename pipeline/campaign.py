@@ -89,6 +89,11 @@ def files_below(folder: Path) -> list[Path]:
     ]
 
 
+def manifests_below(folder: Path) -> dict[Path, Manifest]:
+    """The manifests below a folder by the run folder that each stands in, in a fixed order."""
+    return {path.parent: Manifest.load(path) for path in files_below(folder) if path.name == MANIFEST}
+
+
 def load_yaml(path: Path) -> Any:
     """Read a YAML file; SpecError names the file and the line."""
     try:

@@ -19,6 +19,10 @@ class ParseError(PipelineError):
         return type(self), (self.path, self.line, self.expected, self.got)
 
 
+class UnknownFormatError(ParseError):
+    """A file that no reader recognises."""
+
+
 class SpecError(PipelineError):
     """A campaign, a manifest or a parameter that does not hold what it must."""
 

@@ -61,7 +61,7 @@ def _origin(path: Path, folder: Path) -> str:
 
 def _known_files(raw: Path) -> set[tuple[str, str, str]]:
     """(Host, where it came from, hash) of every file that was imported into the campaign."""
-    manifests = [Manifest.load(path) for path in campaign.files_below(raw) if path.name == MANIFEST]
+    manifests = campaign.manifests_below(raw).values()
     return {(m.host, str(file.imported_from), file.sha256) for m in manifests for file in m.files}
 
 

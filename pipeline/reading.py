@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pipeline.campaign import MANIFEST, Manifest, files_below
-from pipeline.errors import ParseError
+from pipeline.campaign import MANIFEST, Manifest, files_below, manifests_below
+from pipeline.errors import ParseError, UnknownFormatError
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source, shown
 from pipeline.tidy import Tables, tables_of
@@ -74,7 +74,8 @@ def read_file(path: Path, tool: str | None = None, manifest: Manifest | None = N
     name = find_reader(source, tool)
     if name is None:
         expected = " or ".join(load_reader(reader).EXPECTED for reader in readers_of(tool)) if tool else "a known log"
-        raise source.error(1, expected, source.head or "an empty file")
+        error = source.error(1, expected, source.head or "an empty file")
+        raise UnknownFormatError(error.path, error.line, error.expected, error.got)
     reports = load_reader(name).parse(source)
     for number, report in enumerate(reports, 1):
         run_id = manifest.run_id if manifest else source.stem
@@ -98,7 +99,7 @@ def _read_into(reading: Reading, path: Path, tool: str | None, manifest: Manifes
     try:
         reading.reports += read_file(path, tool, manifest)
     except ParseError as error:
-        is_unknown = not is_named and find_reader(Source(path), tool) is None
+        is_unknown = isinstance(error, UnknownFormatError) and not is_named
         (reading.unknown if is_unknown else reading.failed).append(error)
     except OSError as error:
         reading.failed.append(ParseError(shown(path), None, "a readable file", str(error)))
@@ -106,14 +107,10 @@ def _read_into(reading: Reading, path: Path, tool: str | None, manifest: Manifes
 
 def _walk(folder: Path) -> Iterator[tuple[Path, Manifest | None]]:
     """Files of a folder in a fixed order, each with the manifest of its own folder, if there is one."""
-    manifests: dict[Path, Manifest | None] = {}
+    manifests = manifests_below(folder)
     for file in files_below(folder):
-        if file.name == MANIFEST:
-            continue
-        if file.parent not in manifests:
-            path = file.parent / MANIFEST
-            manifests[file.parent] = Manifest.load(path) if path.is_file() else None
-        yield file, manifests[file.parent]
+        if file.name != MANIFEST:
+            yield file, manifests.get(file.parent)
 
 
 def _join_supplements(reports: list[Report]) -> list[Report]:

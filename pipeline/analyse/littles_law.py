@@ -151,7 +151,7 @@ def _with_latency_bounds(operations: pd.DataFrame, bins: pd.DataFrame) -> pd.Dat
     weighted = total[keys].copy()
     count = total["count"].astype("float64")
     weighted["n"], weighted["low"], weighted["high"] = count, count * total["lower_s"], count * total["upper_s"]
-    # min_count makes a null upper edge of a filled bin show: sum() would take it for 0.
+    # sum() takes a null upper edge for 0, so what lies in bounded bins is counted apart.
     weighted["n_bounded"] = count.where(total["upper_s"].notna() | (count == 0), 0)
     sums = weighted.groupby(keys, dropna=False)[["n", "low", "high", "n_bounded"]].sum().reset_index()
     sums["bin_low_s"] = sums["low"] / sums["n"]
