@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pipeline import tools
 from pipeline.errors import PipelineError
-from pipeline.project import find_root
+from pipeline.project import find_root, to_path
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -37,10 +37,11 @@ def _parser() -> argparse.ArgumentParser:
     names = ", ".join(tool.name for tool in tools.TOOLS)
 
     parse = commands.add_parser("parse", help="read raw logs into tidy Parquet tables")
-    parse.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="log files or folders")
-    parse.add_argument("--out", type=Path, metavar="DIR", help="folder for <table>.parquet")
+    parse.add_argument("paths", nargs="*", type=to_path, metavar="PATH", help="log files or folders, or fsspec URLs")
+    parse.add_argument("--out", type=to_path, metavar="DIR", help="folder for <table>.parquet, or an fsspec URL")
     parse.add_argument("--tool", metavar="NAME", help=f"read as this tool's output: {names}")
     parse.add_argument("--campaign", metavar="SLUG", help="read data/raw/SLUG into data/tidy/SLUG instead")
+    parse.add_argument("--scheduler", metavar="ADDRESS", help="read on a dask cluster, e.g. tcp://HOST:8786")
     parse.set_defaults(run=_parse, parser=parse)
 
     bring = commands.add_parser("import", help="take in logs that you already have, as a campaign")
@@ -68,10 +69,10 @@ def _parse(arguments: argparse.Namespace) -> int:
     if arguments.campaign:
         if arguments.paths or arguments.out or arguments.tool:
             arguments.parser.error("--campaign goes alone: it knows its folders")
-        return batch.parse_campaign(arguments.campaign, find_root())
+        return batch.parse_campaign(arguments.campaign, find_root(), arguments.scheduler)
     if not arguments.paths or not arguments.out:
         arguments.parser.error("expected PATH… and --out DIR, or --campaign SLUG")
-    return batch.parse_paths(arguments.paths, arguments.out, arguments.tool)
+    return batch.parse_paths(arguments.paths, arguments.out, arguments.tool, arguments.scheduler)
 
 
 def _import(arguments: argparse.Namespace) -> int:

@@ -80,13 +80,29 @@ class Manifest:
         write_atomically(folder / MANIFEST, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def files_below(folder: Path) -> list[Path]:
-    """The files below a folder in a fixed order; hidden ones, such as a half-made copy, do not count."""
+def paths_below(folder: Path) -> list[Path]:
+    """What is below a folder in a fixed order; hidden ones, such as a half-made copy, do not count.
+
+    Links to folders are not followed: they may lead in a circle.
+    """
     return [
         path
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+        if not any(part.startswith(".") for part in path.relative_to(folder).parts)
     ]
+
+
+def files_below(folder: Path) -> list[Path]:
+    """The files below a folder, in that order."""
+    return [path for path in paths_below(folder) if is_file(path)]
+
+
+def is_file(path: Path) -> bool:
+    """Whether there is a file; not where the folder does not let us see it."""
+    try:
+        return path.is_file()
+    except PermissionError:
+        return False
 
 
 def manifests_below(folder: Path) -> dict[Path, Manifest]:

@@ -14,13 +14,13 @@ from pipeline.campaign import MANIFEST, Manifest, RawFile
 from pipeline.errors import SpecError
 from pipeline.parse._source import Source
 from pipeline.project import raw_folder
-from pipeline.tools import TOOLS, find_reader
+from pipeline.tools import TOOLS, find_reader, load_reader
 
 _TOOL_OF_READER = {reader: tool.name for tool in TOOLS for reader in tool.readers}
 
 
 def import_folder(folder: Path, slug: str, host: str, root: Path) -> int:
-    """Copy the logs of ``folder`` into campaign ``slug``, a run folder each; what is there already is left alone.
+    """Copy the logs of ``folder`` into campaign ``slug``, a run folder a run; what is there already is left alone.
 
     A file that no reader knows is taken in too: nothing is lost. A file whose content came in before is not taken
     again, so that a second import changes nothing. SpecError when no file is a known log.
@@ -43,8 +43,10 @@ def import_folder(folder: Path, slug: str, host: str, root: Path) -> int:
         raise SpecError(
             f"{folder}: expected logs of {', '.join(t.name for t in TOOLS)}, found none in {len(files)} files"
         )
+    logs = _logs_of(readers)
     for path, reader in readers.items():
-        _take(path, _origin(path, folder), reader, raw, host)
+        if not any(path in beside for beside in logs.values()):
+            _take([path, *logs.get(path, [])], folder, reader, raw, host)
     _describe(root, slug, host)
     n_logs = sum(reader is not None for reader in readers.values())
     n_others, n_old = len(fresh) - n_logs, len(files) - len(fresh)
@@ -70,14 +72,25 @@ def _safe(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9._+]+", "-", name).strip(".-") or "log"
 
 
-def _take(path: Path, origin: str, reader: str | None, raw: Path, host: str) -> None:
-    """Copy one file into a run folder of its own; a new content of the same file is the next repeat.
+def _logs_of(readers: dict[Path, str | None]) -> dict[Path, list[Path]]:
+    """The logs that belong to a report beside them, by the report's file: together they are one run."""
+    logs: dict[Path, list[Path]] = {}
+    for path, reader in readers.items():
+        home_of = getattr(load_reader(reader), "home", None) if reader else None
+        home = home_of(Source(path)) if home_of else None
+        if home is not None and readers.get(home.file):
+            logs.setdefault(home.file, []).append(path)
+    return logs
 
-    Another file whose name looks the same when made safe gets a hash into its point.
+
+def _take(paths: list[Path], folder: Path, reader: str | None, raw: Path, host: str) -> None:
+    """Copy the files of a run into a folder of its own; a new content of the same file is the next repeat.
+
+    The first file names the run. Another file whose name looks the same when made safe gets a hash into its point.
     The folder is filled under a temporary name and renamed: it is there whole, with its manifest, or not at all.
     """
-    tool = _TOOL_OF_READER[reader] if reader else None
-    point, repeat = _safe(str(PurePosixPath(origin).with_suffix("")))[:100], 1
+    tool, origin = _TOOL_OF_READER[reader] if reader else None, _origin(paths[0], folder)
+    point, repeat = _safe(str(PurePosixPath(origin).with_suffix("")))[:90], 1
     if _is_of_another(raw / f"{host}-{tool or 'file'}-{point}-r1", origin):
         point = f"{point}-{hashlib.sha256(origin.encode()).hexdigest()[:8]}"
     while (raw / (run_id := f"{host}-{tool or 'file'}-{point}-r{repeat}")).exists():
@@ -85,12 +98,14 @@ def _take(path: Path, origin: str, reader: str | None, raw: Path, host: str) -> 
     incoming = raw / f".incoming-{run_id}"
     shutil.rmtree(incoming, ignore_errors=True)  # left by an import that was interrupted
     incoming.mkdir(parents=True)
-    name = _safe(path.name)[-150:]
-    if name == MANIFEST:
-        name = f"imported-{MANIFEST}"
-    shutil.copyfile(path, incoming / name)
-    file = RawFile.of(incoming / name, origin)
-    Manifest(run_id, raw.name, host, tool, point, repeat, files=(file,)).save(incoming)
+    files = []
+    for path in paths:
+        name = _safe(path.name)[-150:].lstrip(".-") or "log"  # a hidden file would not be read
+        if name == MANIFEST or (incoming / name).exists():
+            name = f"{hashlib.sha256(path.name.encode(errors='replace')).hexdigest()[:8]}-{name}"
+        shutil.copyfile(path, incoming / name)
+        files.append(RawFile.of(incoming / name, _origin(path, folder)))
+    Manifest(run_id, raw.name, host, tool, point, repeat, files=tuple(files)).save(incoming)
     incoming.rename(raw / run_id)
 
 

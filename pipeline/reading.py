@@ -1,39 +1,56 @@
-"""Read a raw file or a run folder into tidy tables: ``pipeline.read``.
+"""Read raw files into tidy tables: what comes of one file, how files of one run join, and ``pipeline.read``.
 
-A run folder is one that holds a ``manifest.json``: its reports share the manifest's run id. Any other folder is
-read file by file. What no reader knows in a folder is named in a warning; it is no error.
+A run folder is one that holds a ``manifest.json``: its reports share the manifest's run id. Without one, a log that
+names the report it belongs to (fio's logs beside its JSON) joins that report. Any other file is a run of its own. What
+no reader knows in a folder is named in a warning; it is no error.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
-from pipeline.campaign import MANIFEST, Manifest, files_below, manifests_below
-from pipeline.errors import ParseError, UnknownFormatError
+from pipeline import tidy
+from pipeline.campaign import MANIFEST, Manifest, is_file, manifests_below, paths_below
+from pipeline.errors import ParseError, PipelineError, SchemaError, UnknownFormatError
+from pipeline.joining import join, run_of
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source, shown
-from pipeline.tidy import Tables, tables_of
-from pipeline.tools import find_reader, load_reader, readers_of
+from pipeline.parts import Part, Parts
+from pipeline.project import is_remote, to_path
+from pipeline.tidy import Tables
+from pipeline.tools import Reader, find_reader, load_reader, readers_of
+
+
+@dataclass(frozen=True)
+class Item:
+    """A file to read, and what is known of it beforehand."""
+
+    path: Path
+    name: str  # in messages and tables
+    tool: str | None = None  # restricts the readers
+    manifest: Manifest | None = None
+    is_named: bool = False  # by the user, not found in a folder: it must be readable
 
 
 @dataclass
-class Reading:
-    """What came of reading some paths: the reports, and the files that were not read, each with the reason.
+class FileReading:
+    """What came of one file: its reports, the parts of its long tables on disk, or why there is none."""
 
-    ``tool_of`` has the tool of every file that was read, also of those whose rows became part of another's report.
-    """
-
+    item: Item
     reports: list[Report] = field(default_factory=list)
-    tool_of: dict[str, str] = field(default_factory=dict)
-    failed: list[ParseError] = field(default_factory=list)
-    unknown: list[ParseError] = field(default_factory=list)
+    parts: list[Part] = field(default_factory=list)
+    siblings: bool = False  # whether the reader looked at the files beside it
+    error: ParseError | None = None
+    is_passing: bool = False  # the error is of the machine, and may be gone next time
 
-    def tables(self) -> Tables:
-        """The tidy tables of all reports."""
-        return tables_of(self.reports)
+    @property
+    def is_unknown(self) -> bool:
+        """Whether no reader knows the file, and nobody asked for it by name."""
+        return isinstance(self.error, UnknownFormatError) and not self.item.is_named
 
 
 def read(path: str | Path, tool: str | None = None) -> Tables:
@@ -42,48 +59,138 @@ def read(path: str | Path, tool: str | None = None) -> Tables:
     ``tool`` (``fio``, ``diskspd``, …) restricts the readers; without it the content decides. Returns the tidy tables,
     by attribute or by key. Raises ParseError when nothing can be read; in a folder, when no file could be read.
     """
-    reading = read_paths([Path(path)], tool)
-    if not reading.reports:
-        raise (reading.failed + reading.unknown)[0]
-    return reading.tables()
+    readings = read_paths([to_path(path)], tool)
+    reports = [report for reading in readings for report in reading.reports]
+    if not reports:
+        errors = sorted((reading for reading in readings if reading.error), key=lambda reading: reading.is_unknown)
+        raise cast(ParseError, errors[0].error)
+    return tidy.tables_of(reports)
 
 
-def read_paths(paths: list[Path], tool: str | None = None) -> Reading:
-    """Read files and folders. A file that is named itself and that no reader knows counts as failed."""
-    reading = Reading()
+def read_paths(paths: list[Path], tool: str | None = None) -> list[FileReading]:
+    """Read files and folders into memory; the reports bear their final run ids and fit the schema."""
+    readings = check_all([read_file(item) for item in items_of(paths, tool)])
+    reports = [(report, reading) for reading in readings for report in reading.reports]
+    runs = [run_of(report, str(reading.item.path), is_only=len(reading.reports) == 1) for report, reading in reports]
+    join(runs)
+    for run, (report, _) in zip(runs, reports, strict=True):
+        report.describe(run_id=run.run_id)
+        report.is_part = run.is_part
+        if run.is_alone and report.alone:
+            report.incomplete(*report.alone)
+    return readings
+
+
+def items_of(paths: list[Path], tool: str | None = None, base: Path | None = None) -> Iterator[Item]:
+    """The files to read; a path that is no folder is one, whatever there is. ``base``: names are relative to it.
+
+    What is neither a file nor a folder that can be gone through is there too, so that it is told. A file is read once,
+    however often it is named.
+    """
+    seen = set()
+
+    def item(path: Path, manifest: Manifest | None = None, *, is_named: bool = False) -> Item:
+        # Absolute, so that a worker on another machine that shares the folder finds it.
+        return Item(path.absolute(), shown(path.relative_to(base) if base else path), tool, manifest, is_named)
+
     for path in paths:
-        if not path.is_dir():
-            _read_into(reading, path, tool, None, is_named=True)
-            continue
-        before = len(reading.reports) + len(reading.failed) + len(reading.unknown)
-        for file, manifest in _walk(path):
-            _read_into(reading, file, tool, manifest, is_named=False)
-        if len(reading.reports) + len(reading.failed) + len(reading.unknown) == before:
-            reading.failed.append(ParseError(shown(path), None, "files to read", "an empty folder"))
-    reading.tool_of = {report.source.path: report.tool for report in reading.reports}
-    reading.reports = _join_supplements(reading.reports)
-    _number_equal_runs(reading.reports)
+        below = paths_below(path) if path.is_dir() else []
+        files = [file for file in below if file.name != MANIFEST and not _is_open_folder(file)]
+        manifests = manifests_below(path) if files else {}
+        items = [item(file, manifests.get(file.parent)) for file in files] or [item(path, is_named=True)]
+        for found in items:
+            if found.path not in seen:
+                seen.add(found.path)
+                yield found
+
+
+def _is_open_folder(path: Path) -> bool:
+    """Whether a path is a folder whose files are found by going through it."""
+    try:
+        is_folder = path.is_dir() and not path.is_symlink()
+    except PermissionError:
+        return False
+    return is_folder and (is_remote(path) or os.access(path, os.R_OK | os.X_OK))
+
+
+def read_file(item: Item, out: Path | None = None, sha256: str | None = None) -> FileReading:
+    """Read one file; with ``out``, its long tables go there as Parquet. Whatever the file holds, nothing is raised.
+
+    ``sha256`` is the hash of its bytes where that is known, so that they are not read twice for it.
+    """
+    reading = FileReading(item)
+    source = Source(item.path, name=item.name)
+    if sha256 is not None:
+        source.sha256 = sha256
+    spill = source.spill = Parts(out, source) if out is not None else None
+    try:
+        reading.reports = _reports(source, item)
+        if spill is not None:
+            reading.parts = spill.close(reading.reports)
+    except Exception as error:  # a reader's own mistake must not cost the other files either
+        if spill is not None:
+            spill.discard()
+        if isinstance(error, PipelineError) and not isinstance(error, ParseError | SchemaError):
+            raise
+        reading.error = _as_parse_error(error, source.path)
+        reading.is_passing = isinstance(error, OSError | MemoryError)
+        reading.reports = []
+    reading.siblings = source.saw_siblings
     return reading
 
 
-def read_file(path: Path, tool: str | None = None, manifest: Manifest | None = None) -> list[Report]:
+def _as_parse_error(error: Exception, name: str) -> ParseError:
+    if isinstance(error, ParseError):
+        return error
+    if isinstance(error, SchemaError):
+        result = ParseError(name, None, "figures that the schema allows", str(error))
+    elif isinstance(error, OSError):
+        result = ParseError(name, None, "a readable file", str(error))
+    else:
+        result = ParseError(name, None, "what its reader knows", f"{type(error).__name__}: {error} (please report it)")
+    result.__cause__ = error
+    return result
+
+
+def _reports(source: Source, item: Item) -> list[Report]:
     """Reports of one file, with their keys filled in; ParseError when nothing can be read."""
-    source = Source(path)
-    if not path.is_file():
-        raise ParseError(shown(path), None, "a file or a folder", "nothing there" if not path.exists() else "neither")
-    name = find_reader(source, tool)
+    if not is_file(item.path):
+        raise UnknownFormatError(source.path, None, "a file or a folder with files", _kind(item.path))
+    name = find_reader(source, item.tool)
     if name is None:
-        expected = " or ".join(load_reader(reader).EXPECTED for reader in readers_of(tool)) if tool else "a known log"
-        error = source.error(1, expected, source.head or "an empty file")
+        wanted = " or ".join(load_reader(reader).EXPECTED for reader in readers_of(item.tool)) if item.tool else ""
+        error = source.error(1, wanted or "a known log", source.head or "an empty file")
         raise UnknownFormatError(error.path, error.line, error.expected, error.got)
-    reports = load_reader(name).parse(source)
+    if item.manifest:
+        source.run_id = item.manifest.run_id
+    reports = read_source(source, load_reader(name))
+    if item.manifest:
+        for report in reports:
+            _describe_by_manifest(report, item.manifest)
+    return reports
+
+
+def _kind(path: Path) -> str:
+    """What there is in place of a file."""
+    try:
+        if path.is_dir():
+            is_open = _is_open_folder(path)
+            link = "a link to a folder, which is not followed" if path.is_symlink() else "a folder that is closed to us"
+            return "an empty folder" if is_open else link
+        if path.exists():
+            return "a pipe, a socket or a device"
+        return "a link that leads nowhere" if path.is_symlink() else "nothing there"
+    except PermissionError:
+        return "a folder that is closed to us"
+
+
+def read_source(source: Source, reader: Reader) -> list[Report]:
+    """Reports of a source by one reader, with their run ids; ParseError when nothing can be read."""
+    reports = reader.parse(source)
     for number, report in enumerate(reports, 1):
-        run_id = manifest.run_id if manifest else source.stem
-        report.describe(run_id=run_id if len(reports) == 1 else f"{run_id}#{number}")
+        report.describe(run_id=report.run_id if len(reports) == 1 else f"{report.run_id}#{number}")
         if source.damage:
             report.incomplete(None, "damaged_compression", source.damage)
-        if manifest:
-            _describe_by_manifest(report, manifest)
     return reports
 
 
@@ -95,51 +202,20 @@ def _describe_by_manifest(report: Report, manifest: Manifest) -> None:
         report.describe(**{name: value for name, value in known.items() if report.run.get(name) is None})
 
 
-def _read_into(reading: Reading, path: Path, tool: str | None, manifest: Manifest | None, *, is_named: bool) -> None:
+def check_all(readings: list[FileReading]) -> list[FileReading]:
+    """Hold all reports against the schema at once; where they fail, each file for itself, so that only one fails."""
     try:
-        reading.reports += read_file(path, tool, manifest)
-    except ParseError as error:
-        is_unknown = isinstance(error, UnknownFormatError) and not is_named
-        (reading.unknown if is_unknown else reading.failed).append(error)
-    except OSError as error:
-        reading.failed.append(ParseError(shown(path), None, "a readable file", str(error)))
+        _check(readings)
+    except SchemaError:
+        for reading in readings:
+            try:
+                _check([reading])
+            except SchemaError as error:
+                reading.error = _as_parse_error(error, reading.reports[0].source.path)
+                reading.reports, reading.parts = [], []
+    return readings
 
 
-def _walk(folder: Path) -> Iterator[tuple[Path, Manifest | None]]:
-    """Files of a folder in a fixed order, each with the manifest of its own folder, if there is one."""
-    manifests = manifests_below(folder)
-    for file in files_below(folder):
-        if file.name != MANIFEST:
-            yield file, manifests.get(file.parent)
-
-
-def _join_supplements(reports: list[Report]) -> list[Report]:
-    """Let logs beside a tool's report become part of it; those that stand alone are incomplete.
-
-    A file with several reports is no such log: one of them without a summary is a run that was killed.
-    """
-    n_of_file = Counter(report.source.path for report in reports)
-    whole = {(report.run["run_id"], report.tool): report for report in reports if report.alone is None}
-    kept = []
-    for report in reports:
-        is_beside = report.run.get("campaign") is not None and n_of_file[report.source.path] == 1
-        home = whole.get((report.run["run_id"], report.tool)) if is_beside else None
-        if report.alone is None:
-            kept.append(report)
-        elif home is not None:
-            home.take_in(report)
-        else:
-            report.incomplete(*report.alone)
-            kept.append(report)
-    return kept
-
-
-def _number_equal_runs(reports: list[Report]) -> None:
-    """Keep (run_id, tool) unique: files of one tool with one run id become ``#1``, ``#2`` and so on."""
-    keys = Counter((report.run["run_id"], report.tool) for report in reports)
-    seen: Counter[tuple[str, str]] = Counter()
-    for report in reports:
-        key = (report.run["run_id"], report.tool)
-        if keys[key] > 1:
-            seen[key] += 1
-            report.describe(run_id=f"{key[0]}#{seen[key]}")
+def _check(readings: list[FileReading]) -> None:
+    for name, table in tidy.arrow_tables(report for reading in readings for report in reading.reports).items():
+        tidy.check(name, table)

@@ -74,7 +74,10 @@ JOB = _text("job", "The tool's finest worker: fio job, DISKSPD thread, ACT histo
 TARGET = _text("target", "The device or file that was measured.")
 OP = _text("op", "read, write, trim, sync, mixed, total, or the tool's own name in snake_case.", required=True)
 SCOPE = _text(
-    "scope", "job: the finest the tool reports; device: one device; total: the tool's own total.", required=True
+    "scope",
+    "job: the finest the tool reports; device: one device; total: the tool's own total; log: summed up from a log that "
+    "has a line an operation.",
+    required=True,
 )
 PHASE = _text("phase", "Part of the latency: submission, completion, total, sync, …", required=True)
 
@@ -188,6 +191,8 @@ _ALL = (
         _ratio("steal_ratio", "Share of time taken by the hypervisor."),
         _ratio("idle_ratio", "Share of time idle."),
         _ratio("busy_ratio", "Share of time not idle, waiting for I/O counted as idle; may exceed 1.", maximum=None),
+        _ratio("nice_ratio", "Share of time in user code of lowered priority; part of user_ratio."),
+        _ratio("guest_ratio", "Share of time running virtual processors; part of user_ratio."),
     ),
     _table(
         "device_series", "device × window", *_REPORT,
@@ -221,10 +226,12 @@ _ALL = (
         "perf_hotspots", "event × command × object × symbol", *_REPORT,
         _text("event", "The sampled event."), _text("command", "The command."),
         _text("shared_object", "The binary or module."), _text("symbol", "The function."),
-        _text("privilege", "k: kernel, u: user, as perf prints it."),
+        _text("privilege", "k: kernel, .: user, g and u: of a guest, H: hypervisor, as perf prints it."),
         _ratio("overhead_ratio", "Share of the samples in the function itself."),
         _ratio("children_ratio", "Share of the samples in the function and what it called."),
         _count("n_samples", "Samples."),
+        _number("period", "event", "Sum of the samples' periods."),
+        _text("labels", "Other columns, such as the CPU or the source line, as JSON text as perf prints them."),
     ),
     _table(
         "perf_stacks", "event × stack", *_REPORT,

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import pyarrow as pa
 
 from pipeline import schema
 from pipeline.errors import SchemaError
-from pipeline.project import tidy_folder
+from pipeline.project import filesystem_of, tidy_folder, to_path
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from pyarrow.dataset import Dataset
 
+    from pipeline.arrow import Extremes
     from pipeline.parse._report import Report
 
 _PANDAS_DTYPE = {
-    "text": "str",
-    "integer": "Int64",
-    "number": "float64",
-    "flag": "boolean",
-    "time": "datetime64[us, UTC]",
+    pa.string(): pd.StringDtype(na_value=math.nan),
+    pa.int64(): pd.Int64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
 }
 
 
@@ -33,7 +32,7 @@ class Tables(Mapping[str, pd.DataFrame]):
     """The tidy tables of a reading, by key or by attribute; a table without rows is an empty frame."""
 
     def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
-        self._frames = {name: frames[name] if name in frames else _frame(name, []) for name in schema.TABLES}
+        self._frames = {name: frames[name] if name in frames else _empty(name) for name in schema.TABLES}
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         return self._frames[name]
@@ -57,80 +56,73 @@ class Tables(Mapping[str, pd.DataFrame]):
         return "Tables(" + ", ".join(f"{name}: {len(frame)}" for name, frame in self.items() if len(frame)) + ")"
 
 
+def _empty(name: str) -> pd.DataFrame:
+    from pipeline import arrow
+
+    return to_pandas(arrow.arrow_schema(name).empty_table())
+
+
+def arrow_tables(reports: Iterable[Report]) -> dict[str, pa.Table]:
+    """The rows of all reports as Arrow tables of the schema. SchemaError when a value is not of its column's type."""
+    from pipeline import arrow
+
+    pieces: dict[str, list[pa.Table]] = {}
+    runs = []
+    for report in reports:
+        keys = {"run_id": report.run_id, "tool": report.tool}
+        source = {"source_path": report.source.path, "source_sha256": report.source.sha256}
+        if not report.is_part:
+            runs.append({**report.run, **keys, **source})
+        for name, rows in report.rows.items():
+            pieces.setdefault(name, []).append(arrow.table_of_rows(name, [{**keys, **row} for row in rows]))
+        for name, blocks in report.blocks.items():
+            pieces.setdefault(name, []).extend(arrow.table_of_block(name, {**keys, **block}) for block in blocks)
+    tables = {name: pa.concat_tables(parts) for name, parts in pieces.items()}
+    return {"runs": arrow.table_of_rows("runs", runs), **tables} if runs else tables
+
+
 def tables_of(reports: Iterable[Report]) -> Tables:
     """Join the rows of all reports into the tables of the schema. SchemaError when a value breaks the contract."""
-    blocks: dict[str, list[Any]] = {name: [] for name in schema.TABLES}
-    for report in reports:
-        keys = {"run_id": report.run["run_id"], "tool": report.tool}
-        run = {**report.run, **keys, "source_path": report.source.path, "source_sha256": report.source.sha256}
-        blocks["runs"].append([run])
-        for name, rows in report.rows.items():
-            blocks[name].append([{**keys, **row} for row in rows])
-        for name, columns_list in report.blocks.items():
-            blocks[name] += [{**keys, **columns} for columns in columns_list]
-    return Tables({name: _join(name, parts) for name, parts in blocks.items()})
+    tables = arrow_tables(reports)
+    for name, table in tables.items():
+        check(name, table)
+    return Tables({name: to_pandas(table) for name, table in tables.items()})
 
 
-def frame_of(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    """A checked frame of one table from rows that carry their keys."""
-    return check(name, _frame(name, rows))
+def check(name: str, table: pa.Table) -> None:
+    """Hold a table against the schema (required values, ranges, finite numbers); SchemaError tells."""
+    from pipeline import arrow
+
+    if len(table):
+        check_extremes(name, arrow.extremes(name, table))
 
 
-def _join(name: str, parts: list[Any]) -> pd.DataFrame:
-    """One checked frame of lists of rows and blocks of columns, in their order."""
-    rows: list[dict[str, Any]] = []
-    frames: list[pd.DataFrame] = []
-    for part in parts:
-        if isinstance(part, list):
-            rows += part
-        else:
-            frames.append(_typed(name, pd.DataFrame(part)))
-    if rows or not frames:
-        frames.insert(0, _frame(name, rows))
-    return check(name, pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0])
+def check_extremes(name: str, extremes: dict[str, Extremes]) -> None:
+    """The same for a table of which only the extremes are at hand.
 
-
-def _frame(name: str, rows: list[dict[str, Any]]) -> pd.DataFrame:
-    columns = schema.TABLES[name].column_names
-    data = {column: [row.get(column) for row in rows] for column in columns}
-    return _typed(name, pd.DataFrame(data, columns=columns, dtype=object))
-
-
-def _typed(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Give each column the schema's type; a missing one becomes null. SchemaError names the column and the value."""
-    typed = {}
-    for column in schema.TABLES[name].columns:
-        values = frame[column.name] if column.name in frame else pd.Series(None, index=frame.index, dtype=object)
-        try:
-            if column.dtype == "time":
-                typed[column.name] = pd.to_datetime(values, utc=True, format="ISO8601").astype(_PANDAS_DTYPE["time"])
-            else:
-                typed[column.name] = values.astype(_PANDAS_DTYPE[column.dtype])
-        except (ValueError, TypeError, OverflowError) as error:
-            raise SchemaError(f"{name}.{column.name}: expected {column.dtype}, found {error}") from error
-    return pd.DataFrame(typed, index=frame.index)
-
-
-def check(name: str, frame: pd.DataFrame) -> pd.DataFrame:
-    """Validate a frame against the schema (required values, ranges, finite numbers); SchemaError tells."""
+    pandera judges two rows that stand for all, the smallest and the largest value of each column: a range that holds
+    for them holds for every row, and a table of ten million rows costs as little as one of ten.
+    """
     from pandera.errors import SchemaError as PanderaError
 
-    if frame.empty:
-        return frame
+    required = {column.name for column in schema.TABLES[name].columns if column.required}
+    rows = {
+        column: [ends.low, None if ends.has_null and column in required else ends.high]
+        for column, ends in extremes.items()
+    }
     try:
-        _pandera_schema(name).validate(frame)
+        _pandera_schema(name).validate(pd.DataFrame(rows))
     except PanderaError as error:
         cases = error.failure_cases
         example = cases["failure_case"].iloc[0] if isinstance(cases, pd.DataFrame) else cases
         column = getattr(error.schema, "name", None)
         raise SchemaError(f"{name}.{column}: expected {error.check}, found {example!r}") from error
-    return frame
 
 
 @cache
 def _pandera_schema(name: str) -> Any:
     """The table's contract as pandera has it; types are already right, ranges and required values are not."""
-    import pandera.pandas as pa
+    import pandera.pandas as pandera
 
     columns = {}
     for column in schema.TABLES[name].columns:
@@ -138,45 +130,15 @@ def _pandera_schema(name: str) -> Any:
         if column.dtype in ("number", "integer"):
             low = -math.inf if column.minimum is None else column.minimum
             high = math.inf if column.maximum is None else column.maximum
-            checks = [pa.Check.in_range(low, high, include_min=math.isfinite(low), include_max=math.isfinite(high))]
-        columns[column.name] = pa.Column(None, checks, nullable=not column.required)
-    return pa.DataFrameSchema(columns, strict=True)
+            ends = {"include_min": math.isfinite(low), "include_max": math.isfinite(high)}
+            checks = [pandera.Check.in_range(low, high, **ends)]
+        columns[column.name] = pandera.Column(None, checks, nullable=not column.required)
+    return pandera.DataFrameSchema(columns, strict=True)
 
 
-def to_arrow(name: str, frame: pd.DataFrame) -> pa.Table:
-    """An Arrow table with unit and description in each field's metadata and the schema's version in the table's."""
-    import pyarrow as pa
-
-    kinds = {"text": pa.string(), "integer": pa.int64(), "number": pa.float64(), "flag": pa.bool_(),
-             "time": pa.timestamp("us", tz="UTC")}  # fmt: skip
-    table = schema.TABLES[name]
-    fields = [
-        pa.field(c.name, kinds[c.dtype], metadata={"unit": c.unit, "description": c.description}) for c in table.columns
-    ]
-    metadata = {"table": name, "grain": table.grain, "schema_version": str(schema.VERSION)}
-    arrow_schema = pa.schema(fields, metadata=metadata)
-    return pa.Table.from_pandas(frame, schema=arrow_schema, preserve_index=False).replace_schema_metadata(metadata)
-
-
-def write(tables: Mapping[str, pd.DataFrame], folder: Path) -> list[Path]:
-    """Write each table that has rows, and runs and warnings in any case, to ``folder/<table>.parquet``.
-
-    Each file is written under a temporary name and renamed, so that a reader never sees half of one.
-    """
-    import pyarrow.parquet as pq
-
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name, frame in tables.items():
-        path = folder / f"{name}.parquet"
-        if frame.empty and name not in ("runs", "warnings"):
-            path.unlink(missing_ok=True)
-            continue
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        pq.write_table(to_arrow(name, frame), temporary, compression="zstd")
-        temporary.replace(path)
-        written.append(path)
-    return written
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """A frame of the schema's types."""
+    return table.to_pandas(types_mapper=_PANDAS_DTYPE.get)
 
 
 def load(campaign: str, root: Path | None = None) -> Tables:
@@ -185,12 +147,22 @@ def load(campaign: str, root: Path | None = None) -> Tables:
 
 
 def load_folder(folder: Path) -> Tables:
-    """Load the tidy tables of a folder that ``write`` made."""
-    if not (folder / "runs.parquet").is_file():
+    """Load the tidy tables of a folder that ``parse`` wrote."""
+    if not (folder / "runs.parquet").exists():
         raise SchemaError(f"{folder}: expected runs.parquet, found none; run `dvc repro` or `python -m pipeline parse`")
-    frames = {}
-    for name in schema.TABLES:
-        path = folder / f"{name}.parquet"
-        if path.is_file():
-            frames[name] = _typed(name, pd.read_parquet(path))
-    return Tables(frames)
+    present = [name for name in schema.TABLES if (folder / f"{name}.parquet").exists()]
+    return Tables({name: to_pandas(scan(folder, name).to_table()) for name in present})
+
+
+def scan(folder: str | Path, table: str) -> Dataset:
+    """A table of a folder that ``parse`` wrote, unread: an Arrow dataset to filter, or to give to DuckDB or dask.
+
+    ``folder`` may be an fsspec URL. For logs that do not fit into memory.
+    """
+    from pyarrow import dataset
+
+    from pipeline import arrow
+
+    path = to_path(folder) / f"{table}.parquet"
+    filesystem, place = filesystem_of(path)
+    return dataset.dataset(place, arrow.arrow_schema(table), filesystem=filesystem, format="parquet")

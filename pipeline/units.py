@@ -10,8 +10,10 @@ SECONDS = {
     "ms": 1e-3, "msec": 1e-3, "s": 1.0, "sec": 1.0, "seconds": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0,
 }  # fmt: skip
 NANO, MICRO, MILLI, PERCENT = 1e-9, 1e-6, 1e-3, 1e-2
+MEGA = 1e6
 KIBI, MEBI = 1024, 1024**2
 SECTOR_BYTES = 512
+BITS_A_BYTE = 8
 
 _DECIMAL = {"": 1, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _BINARY = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}

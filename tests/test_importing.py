@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import pipeline
 from pipeline import batch
 from pipeline.__main__ import main
 from pipeline.campaign import MANIFEST, Manifest, RawFile, load_index
@@ -88,6 +89,20 @@ def test_nothing_of_a_users_folder_is_overwritten_or_mistaken(project, tmp_path)
         assert RawFile.of(raw / manifest.run_id / file.path, file.imported_from) == file
     import_folder(folder, "my-disks", "db2", project)  # the same logs of another host are that host's
     assert len(list(raw.iterdir())) == 10
+
+
+def test_long_names_stay_names_that_are_read(project, tmp_path):
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    names = ["x" * 90 + "." + "y" * 144 + ".yaml", "z" * 240 + ".yaml", "z" * 241 + ".yaml"]
+    for name in names:
+        (folder / name).write_text(PUBLISHED.read_text("utf-8") + f"# {name}\n")
+    import_folder(folder, "my-disks", "h" * 64, project)
+    assert batch.parse_campaign("my-disks", project) == 0
+    raw = project / "data/raw/my-disks"
+    manifests = [Manifest.load(path) for path in raw.glob("*/manifest.json")]
+    assert sorted(file.imported_from for manifest in manifests for file in manifest.files) == sorted(names)
+    assert not [path for path in raw.rglob("*") if path.name.startswith(".")]
 
 
 @pytest.mark.parametrize("inside", [".", "data", "data/raw/my-disks"])
@@ -185,3 +200,22 @@ def test_command_line_parses_and_reports_failures(logs, tmp_path, capsys):
     assert not (tmp_path / "none").exists()
     assert main(["parse", str(bad), "--out", str(tmp_path / "none"), "--tool", "fyo"]) == 1
     assert "--tool: expected one of fio" in capsys.readouterr().err
+
+
+def test_fios_logs_come_in_with_their_report(project, tmp_path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    report = {"fio version": "fio-3.33", "jobs": [{
+        "jobname": "a", "error": 0, "job options": {"name": "a", "write_lat_log": "a", "rw": "read", "bs": "4k"},
+        "read": {"io_bytes": 8192, "total_ios": 2, "runtime": 5, "iops": 400.0, "bw": 1600, "lat_ns":
+                 {"min": 1000, "max": 3000, "mean": 2000.0, "stddev": 1000.0, "N": 2}}}]}  # fmt: skip
+    (folder / "out.json").write_text(json.dumps(report))
+    (folder / "a_lat.1.log").write_text("1, 1000, 0, 4096\n4, 3000, 0, 4096\n")
+    assert import_folder(folder, "logs", "db1", project) == 0
+    (run,) = [path for path in (project / "data/raw/logs").iterdir() if path.is_dir()]
+    assert sorted(path.name for path in run.iterdir()) == ["a_lat.1.log", MANIFEST, "out.json"]
+    tables = pipeline.read(project / "data/raw/logs")
+    assert list(tables.runs["run_id"]) == [run.name]
+    assert list(tables.latency_series["latency_s"]) == [1e-6, 3e-6]
+    assert import_folder(folder, "logs", "db1", project) == 0
+    assert len(list((project / "data/raw/logs").iterdir())) == 1

@@ -17,9 +17,14 @@ PACKAGE = ROOT / "pipeline"
 ALLOWED = {
     "parse": {"parse", "schema", "units", "errors"},
     "analyse": {"analyse", "schema", "units", "errors"},
-    "report": {"report", "analyse", "tidy", "campaign", "project", "schema", "units", "errors"},
+    "report": {"report", "analyse", "tidy", "tools", "campaign", "project", "schema", "units", "errors"},
     "schema": set(), "units": set(), "errors": set(), "project": {"errors"}, "campaign": {"project", "errors"},
-    "tools": {"errors"}, "tidy": {"project", "schema", "errors"},
+    "tools": {"errors"}, "arrow": {"schema", "errors"}, "tidy": {"arrow", "project", "schema", "errors"},
+    "joining": set(), "parts": {"arrow", "errors", "parse", "project", "schema", "tidy"},
+    "output": {"arrow", "errors", "parse", "parts", "project", "schema", "tidy"},
+    "reading": {"campaign", "errors", "joining", "parse", "parts", "project", "tidy", "tools"},
+    "store": {"errors", "joining", "output", "parse", "parts", "reading", "tidy"},
+    "workers": {"errors", "reading", "store"}, "assembling": {"arrow", "joining", "output", "store"},
 }  # fmt: skip
 
 

@@ -9,6 +9,7 @@ import pipeline
 from pipeline.__main__ import main
 from pipeline.campaign import MANIFEST, Manifest
 from pipeline.errors import ParseError, SpecError
+from pipeline.joining import Run, join
 
 PGBENCH = Path(__file__).parent / "parse" / "pgbench"
 
@@ -57,6 +58,37 @@ def test_two_reports_of_one_tool_in_a_run_folder_are_numbered(folder):
     tables = pipeline.read(folder(a=sample("average_from_rate"), b=sample("average_from_rate")))
     assert list(tables.runs["run_id"]) == ["h-pgbench-p-r1#1", "h-pgbench-p-r1#2"]
     assert set(tables.operations["run_id"]) == {"h-pgbench-p-r1#1", "h-pgbench-p-r1#2"}
+
+
+def test_equal_names_of_other_folders_are_told_apart(tmp_path):
+    for name in ("x/err.txt", "y/err.txt", "z/err.txt", "z/err#1.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(sample("stderr_alone"))
+    tables = pipeline.read(tmp_path)
+    assert list(tables.runs["run_id"]) == ["err#2", "err#3", "err#1", "err#4"]
+    assert set(tables.runs["is_complete"]) == {False}
+    assert tables.throughput_series.groupby("run_id").size().nunique() == 1
+
+
+def run(file, run_id="out", **more):
+    fields = {"tool": "fio", "home": None, "needs_home": False, "has_manifest": False}
+    return Run(file, run_id, **{**fields, **more})
+
+
+def test_a_log_belongs_to_the_report_of_its_own_folder():
+    runs = [run("x/a.log", home="x/out.json"), run("x/b.log", home="x/out.json"),
+            run("y/a.log", home="y/out.json"), run("y/out.json"), run("z/out.json")]  # fmt: skip
+    join(runs)  # x/out.json could not be read
+    assert [one.run_id for one in runs] == ["out#1", "out#1", "out#2", "out#2", "out#3"]
+    assert [one.is_part for one in runs] == [False, True, True, False, False]
+
+
+def test_a_log_belongs_to_the_report_that_its_own_manifest_names():
+    runs = [run(f"{folder}/{name}", "r1", needs_home=name == "err", has_manifest=True)
+            for folder in ("x", "y") for name in ("err", "out")]  # fmt: skip
+    join(runs)
+    assert [(one.run_id, one.is_part, one.is_alone) for one in runs] == [
+        ("r1#1", True, False), ("r1#1", False, False), ("r1#2", True, False), ("r1#2", False, False)]  # fmt: skip
 
 
 def test_errors_name_path_and_what_was_expected(folder, tmp_path):

@@ -2,7 +2,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from pipeline import schema, tidy
+from pipeline import output, schema, tidy
 from pipeline.errors import SchemaError
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
@@ -60,8 +60,8 @@ def test_an_unknown_column_is_found_at_once():
 
 def test_parquet_carries_units_and_comes_back_equal(tmp_path):
     tables = tidy.tables_of([report()])
-    paths = tidy.write(tables, tmp_path)
-    assert sorted(path.name for path in paths) == ["operations.parquet", "runs.parquet", "warnings.parquet"]
+    names = output.write(tidy.arrow_tables([report()]), tmp_path)
+    assert names == ["operations", "runs", "warnings"]
     field = pq.read_schema(tmp_path / "operations.parquet").field("ops_per_s")
     assert field.metadata[b"unit"] == b"1/s"
     assert field.metadata[b"description"]
@@ -72,8 +72,8 @@ def test_parquet_carries_units_and_comes_back_equal(tmp_path):
 
 
 def test_a_table_that_lost_its_rows_is_removed(tmp_path):
-    tidy.write(tidy.tables_of([report()]), tmp_path)
-    tidy.write(tidy.tables_of([Report("fio", Source("f", b""), run_id="r")]), tmp_path)
+    output.write(tidy.arrow_tables([report()]), tmp_path)
+    output.write(tidy.arrow_tables([Report("fio", Source("f", b""), run_id="r")]), tmp_path)
     assert not (tmp_path / "operations.parquet").exists()
 
 

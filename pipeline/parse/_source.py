@@ -1,79 +1,162 @@
-"""A raw file as the readers see it: decompressed by its magic bytes, decoded by its byte order mark, in lines."""
+"""A raw file as the readers see it: decompressed by its magic bytes, decoded by its byte order mark, in lines.
+
+A report of bounded size is read whole (``text``, ``lines``, ``data``). What grows with time goes through ``blocks`` or
+``numbered_lines``, so that memory does not grow with the log.
+"""
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import hashlib
 import io
 import lzma
 import os
 import zlib
-from functools import cached_property
+from collections.abc import Iterator
+from functools import cached_property, partial
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import zstandard
 
 from pipeline.errors import ParseError
 
+if TYPE_CHECKING:
+    from pipeline.parse._report import Spill
+
 HEAD_BYTES = 64 * 1024
+TEXT_BYTES = 512 << 20  # the most that is read at once
+LINE_BYTES = 16 << 20  # the longest line
 _CHUNK = 1 << 20
+_ZSTD_BYTES = 8 << 10  # so few at once: each four may stand for 128 KiB
 _MAGIC = {b"\x1f\x8b": "gzip", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
 
 
 class Source:
     """A raw file: its bytes, and its ``path`` as it is named in messages and tables.
 
-    ``Source(path)`` reads a file, ``Source(path, data)`` takes bytes as they are, compressed or not.
+    ``Source(path)`` reads a file, ``Source(path, data)`` takes bytes as they are, compressed or not. A path may also be
+    of fsspec's kind (``UPath("s3://…")``); ``name`` is what messages call it. ``run_id`` and ``spill`` are set by
+    ``pipeline.reading``.
     """
 
-    def __init__(self, path: str | Path, data: bytes | None = None) -> None:
-        self._file = Path(path)
-        self.path = shown(path)
+    def __init__(self, path: str | Path, data: bytes | None = None, name: str | None = None) -> None:
+        self.file = Path(path) if isinstance(path, str) else path
+        self.path = name or shown(path)
         self._data = data
         self.damage: str | None = None  # set by reading: why the compressed bytes end early
+        self.ends_with_newline = True  # set by blocks() and numbered_lines(), when they have ended
+        self.run_id: str | None = None  # by the manifest
+        self.spill: Spill | None = None
+        self.saw_siblings = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What goes to another process: no content, and no open files."""
+        lost = {"data", "text", "lines", "head", "_start"}
+        return {name: value for name, value in self.__dict__.items() if name not in lost} | {"spill": None}
+
+    def siblings(self) -> list[Source]:
+        """The other files of the same folder, in the order of their names; none for bytes without a file."""
+        self.saw_siblings = True
+        if self._data is not None or not self.file.parent.is_dir():
+            return []
+        files = [path for path in self.file.parent.iterdir() if path.name != self.file.name and path.is_file()]
+        return [Source(path) for path in sorted(files, key=lambda path: path.name) if not path.name.startswith(".")]
 
     def open_raw(self) -> BinaryIO:
         """Open the bytes as they are on disk."""
-        return io.BytesIO(self._data) if self._data is not None else self._file.open("rb")
+        return io.BytesIO(self._data) if self._data is not None else cast(BinaryIO, self.file.open("rb"))
 
-    def open(self) -> BinaryIO:
-        """Open the decompressed bytes as a stream, for readers that go through a file in chunks."""
-        raw = self.open_raw()
-        start = raw.read(6)
-        raw.seek(0)
-        match next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None):
-            case "gzip":
-                return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
-            case "xz":
-                return cast(BinaryIO, lzma.LZMAFile(raw))
-            case "zstd":
-                reader = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=True)
-                return cast(BinaryIO, reader)
-        return raw
-
-    def _read(self, limit: int | None = None) -> bytes:
-        """Read up to ``limit`` decompressed bytes; what comes before damage is kept and ``damage`` says so."""
-        parts: list[bytes] = []
-        left = limit if limit is not None else 1 << 62
-        with self.open() as stream:
+    def _chunks(self, size: int = _CHUNK) -> Iterator[bytes]:
+        """Decompressed bytes in order; what comes before damage is kept, and ``damage`` says so."""
+        n_bytes = n_held = 0
+        held: list[bytes] = []
+        with self.open_raw() as raw:
             try:
-                while left > 0 and (part := stream.read(min(_CHUNK, left))):
-                    parts.append(part)
-                    left -= len(part)
+                for part in _decompressed(raw, size):
+                    held.append(part)
+                    n_held += len(part)
+                    if n_held >= size:
+                        yield b"".join(held)
+                        n_bytes, n_held, held = n_bytes + n_held, 0, []
             except (EOFError, lzma.LZMAError, zstandard.ZstdError, zlib.error, gzip.BadGzipFile) as error:
-                self.damage = f"damaged compression after {sum(map(len, parts))} bytes: {error}"
+                self.damage = f"damaged compression after {n_bytes + n_held} bytes: {error}"
+        if held:
+            yield b"".join(held)
+
+    def _read(self, limit: int) -> bytes:
+        """Up to ``limit`` decompressed bytes."""
+        parts: list[bytes] = []
+        left = limit
+        for part in self._chunks(min(_CHUNK, limit)):
+            parts.append(part[:left])
+            left -= len(part)
+            if left <= 0:
+                break
         return b"".join(parts)
+
+    def blocks(self, size: int = 4 << 20) -> Iterator[bytes]:
+        """The file in blocks of whole lines, each ended by a line feed; the last one lacks it where the file does.
+
+        UTF-16 becomes UTF-8, a byte order mark goes, CRLF and CR become LF; other bytes stay as they are.
+        ParseError on a line of more than 16 MiB: no log has one, and it must not fill the memory.
+        """
+        decoder = codecs.getincrementaldecoder(name)("replace") if (name := _wide_encoding(self._start)) else None
+        rest = b""
+        is_first = True
+        for chunk in self._chunks(size):
+            part = rest + (decoder.decode(chunk).encode("utf-8", "replace") if decoder else chunk)
+            if is_first:
+                part, is_first = part.removeprefix(codecs.BOM_UTF8), False
+            held = b"\r" if part.endswith(b"\r") else b""  # it may be half of a CRLF
+            part = part[: len(part) - len(held)]
+            if b"\r" in part:
+                part = part.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+            end = part.rfind(b"\n") + 1
+            rest = part[end:] + held
+            if len(rest) > LINE_BYTES:
+                raise self.error(None, f"lines of at most {LINE_BYTES >> 20} MiB", "a longer one")
+            if end:
+                yield part[:end] if end < len(part) else part
+        if decoder:
+            rest += decoder.decode(b"", final=True).encode()  # half a character at a cut
+        rest = rest.replace(b"\r", b"\n")
+        self.ends_with_newline = not rest or rest.endswith(b"\n")
+        if rest:
+            yield rest
+
+    def numbered_lines(self) -> Iterator[tuple[int, str]]:
+        """The lines with their numbers from 1, read as they are asked for; bytes that are no UTF-8 are Latin-1."""
+        number = 0
+        for block in self.blocks():
+            try:
+                text = block.decode("utf-8")
+            except UnicodeDecodeError:
+                text = block.decode("latin-1")
+            lines = text.split("\n")
+            if not lines[-1]:
+                lines.pop()
+            for line in lines:
+                number += 1
+                yield number, line
+
+    @cached_property
+    def _start(self) -> bytes:
+        return self._read(HEAD_BYTES)
 
     @cached_property
     def data(self) -> bytes:
-        """The decompressed bytes."""
-        return self._read()
+        """The decompressed bytes; ParseError where they are more than 512 MiB."""
+        data = self._read(TEXT_BYTES + 1)
+        if len(data) > TEXT_BYTES:
+            raise self.error(None, f"at most {TEXT_BYTES >> 20} MiB of this format", "more")
+        return data
 
     @cached_property
     def head(self) -> str:
         """The first 64 KiB, decoded, lines ended by a line feed."""
-        return _decode(self._read(HEAD_BYTES))
+        return _decode(self._start)
 
     @cached_property
     def text(self) -> str:
@@ -82,8 +165,12 @@ class Source:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the whole file; ``lines[i]`` is line ``i + 1``."""
-        return self.text.split("\n")
+        """The lines of the whole file; ``lines[i]`` is line ``i + 1``. ParseError on one of more than 16 MiB."""
+        lines = self.text.split("\n")
+        long = next((number for number, line in enumerate(lines, 1) if len(line) > LINE_BYTES), None)
+        if long is not None:
+            raise self.error(long, f"lines of at most {LINE_BYTES >> 20} MiB", "a longer one")
+        return lines
 
     @cached_property
     def sha256(self) -> str:
@@ -107,21 +194,57 @@ class Source:
         return ParseError(self.path, line, expected, self.damage or _shorten(got))
 
 
+def _decompressed(raw: BinaryIO, size: int) -> Iterator[bytes]:
+    """What a file holds, by its magic bytes, in pieces as they come, so that nothing before damage is lost."""
+    start = raw.read(6)
+    raw.seek(0)
+    match next((name for magic, name in _MAGIC.items() if start.startswith(magic)), None):
+        case "gzip":
+            with gzip.GzipFile(fileobj=raw) as stream:
+                yield from iter(partial(stream.read1, size), b"")
+        case "xz":
+            with lzma.LZMAFile(raw) as stream:
+                yield from iter(partial(stream.read1, size), b"")
+        case "zstd":
+            yield from _unzstd(raw)
+        case _:
+            yield from iter(partial(raw.read, size), b"")
+
+
+def _unzstd(raw: BinaryIO) -> Iterator[bytes]:
+    """Frames of zstd one after another. EOFError when the last is cut, of which zstandard's own stream says nothing."""
+    frame, data = None, b""
+    while data := data or raw.read(_ZSTD_BYTES):
+        frame = frame or zstandard.ZstdDecompressor().decompressobj()
+        if part := frame.decompress(data):
+            yield part
+        data = frame.unused_data if frame.eof else b""
+        frame = None if frame.eof else frame
+    if frame is not None:
+        raise EOFError("the last frame is cut")
+
+
 def shown(path: str | Path) -> str:
     """A path as it is named in tables and messages: what is not UTF-8 or not printable is replaced."""
-    return _printable(os.fsencode(path).decode("utf-8", errors="replace"))
+    return _printable(os.fsencode(str(path)).decode("utf-8", errors="replace"))
 
 
 def _printable(text: str) -> str:
     return "".join(c if c.isprintable() else "�" for c in text)
 
 
+def _wide_encoding(start: bytes) -> str | None:
+    """UTF-16 by its byte order mark, or because it looks so; None: an encoding of single bytes or UTF-8."""
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    odd = start[1:200:2]
+    return "utf-16-le" if odd.count(0) > len(odd) // 2 else None  # ASCII in UTF-16LE without a mark
+
+
 def _decode(data: bytes) -> str:
     """Decode by the byte order mark, else UTF-16 if it looks so, else UTF-8, else Latin-1 (which cannot fail)."""
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        text = data.decode("utf-16", errors="replace")
-    elif data[1:200:2].count(0) > len(data[1:200:2]) // 2:  # ASCII in UTF-16LE without a mark
-        text = data.decode("utf-16-le", errors="replace")
+    if encoding := _wide_encoding(data):
+        text = data.decode(encoding, errors="replace")
     else:
         try:
             text = data.decode("utf-8-sig")

@@ -11,9 +11,10 @@ Sample
 Gives
     operations, latency_percentiles, … and how the tool's words map to job, target, op and scope.
 
-To add a reader: copy this file, add its name to a line of ``pipeline/tools.py``, and put golden samples named for
-their oddity into ``tests/parse/<name>/``, each with what it must give in ``expected.yaml``; without samples the tests
-fail.
+To add a reader: copy this file into a folder of ``pipeline/parse``, name it in a line of ``pipeline/tools.py``, and
+put golden samples named for their oddity into ``tests/parse/<name>/``, each with what it must give in
+``expected.yaml``; without samples the tests fail. What grows with time is read by ``source.numbered_lines()`` or
+``source.blocks()``; a log of a run that another file reports says so by ``report.part_of``.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 
 EXPECTED = "what the first line looks like, for the message when nothing can be read"
+FORM = "text"  # this and the next two: for the README's table of formats
+VERSIONS = "1.0 – 2.3"
+NOT_READ = ""  # what of this form is not read
+UNSEEN_CUTS = ""  # why a cut at a line's end cannot be seen; empty: every cut is seen
 
 
 def recognise(head: str) -> bool:
