@@ -26,6 +26,10 @@ from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 
 EXPECTED = "a YAML mapping that begins with `published:`"
+FORM = "YAML, written by hand"
+VERSIONS = "the form of this project"
+NOT_READ = ""
+UNSEEN_CUTS = "YAML has no end mark"
 
 # As printed → (SI unit, factor).
 _UNITS: dict[str, tuple[str, float]] = {

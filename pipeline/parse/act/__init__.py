@@ -1,0 +1,1 @@
+"""Aerospike's certification tool, with its preparation and configuration."""

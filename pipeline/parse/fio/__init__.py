@@ -1,0 +1,1 @@
+"""fio: reports, terse lines, time-series and histogram logs, job files."""

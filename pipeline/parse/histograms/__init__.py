@@ -1,0 +1,1 @@
+"""HdrHistogram, which several load generators write."""

@@ -1,0 +1,1 @@
+"""What watches a machine while a benchmark runs: sysstat, vmstat, perfmon, Prometheus."""

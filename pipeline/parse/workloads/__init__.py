@@ -1,0 +1,1 @@
+"""Load generators for databases and machines."""
