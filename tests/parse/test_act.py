@@ -2,13 +2,14 @@
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ParseError
-from pipeline.parse import act
 from pipeline.parse._source import Source
+from pipeline.parse.act import act
 from pipeline.tidy import tables_of
 
 HERE = Path(__file__).parent / "act"
@@ -97,3 +98,31 @@ def test_a_message_between_the_lines_changes_no_figure():
         assert found.latency_bins.equals(tables.latency_bins)
         assert found.operations.loc[found.operations["op"] == "write", "n_errors"].tolist() == [1, 1]
         assert found.operations.loc[found.operations["op"] == "read", "n_errors"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("size", [700, 5000, 1 << 16])
+@pytest.mark.parametrize("path", LOGS, ids=lambda path: path.parent.name)
+def test_the_size_of_the_chunks_does_not_matter(path, size, monkeypatch):
+    text = Source(path).text
+    whole = read(text)
+    blocks = Source.blocks
+    monkeypatch.setattr(Source, "blocks", lambda source: blocks(source, size))
+    cut = read(text)
+    if whole is None:
+        assert cut is None
+        return
+    for name, frame in whole.items():
+        keys = [column for column in frame.columns if column not in ("count", "value")]
+        if name in ("latency_bins", "metric_series"):
+            in_order = (one.sort_values(keys, ignore_index=True) for one in (frame, cut[name]))
+            pd.testing.assert_frame_equal(*in_order)
+        else:
+            pd.testing.assert_frame_equal(frame, cut[name])
+
+
+def test_counts_of_eleven_digits_are_read():
+    block = "reads ({0} total)\n (00: {0:010}) (13: 0000000000)\n\n"
+    header = WHOLE[: WHOLE.index("after 1 sec:")]
+    counts = (9_999_999_999, 10_000_000_000, 123_456_789_012)
+    text = header + "".join(f"after {i} sec:\n" + block.format(count) for i, count in enumerate(counts, 1))
+    assert read(text).latency_bins["count"].tolist() == [9_999_999_999, 1, 113_456_789_012]

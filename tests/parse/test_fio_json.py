@@ -5,18 +5,20 @@ import json
 import random
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from pipeline import units
 from pipeline.errors import ParseError
-from pipeline.parse import fio_json
-from pipeline.parse._fio_json_options import Options, block_size, seconds_of, size_of, target_of, worker_depth
-from pipeline.parse._fio_json_rows import bin_edges
 from pipeline.parse._source import Source
+from pipeline.parse.fio import fio_json
+from pipeline.parse.fio._fio_json_bins import edges_of, places_of
+from pipeline.parse.fio._fio_json_options import Options, block_size, seconds_of, size_of, target_of, worker_depth
 from pipeline.tidy import tables_of
 
 CASES = Path(__file__).parent / "fio_json"
 BASE = json.loads((CASES / "fio-3.42-randrw/out.json").read_text("utf-8"))
-NS, US = 1 << 34, 1 << 24
+NS, US = units.NANO, units.MICRO
 
 
 def parse(text, name="out.json"):
@@ -57,7 +59,7 @@ def test_a_cut_file_is_never_complete(case):
 
 @pytest.mark.parametrize("seed", range(60))
 def test_damage_gives_tables_or_one_error(seed):
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     data = bytearray((CASES / chance.choice(["fio-3.20-fsync", "killed-halfway"]) / "out.json").read_bytes())
     for _ in range(chance.randrange(1, 40)):
         data[chance.randrange(len(data))] = chance.choice(b'{}[]":,-9eE.\n\\nau \xff')
@@ -107,17 +109,23 @@ def test_bins_add_up_and_do_not_overlap():
 
 
 @pytest.mark.parametrize(
-    ("key", "top", "is_indexed", "edges"),
+    ("key", "scale", "is_indexed", "edges"),
     [
-        ("0", NS, False, (0, 1)), ("127", NS, False, (127, 128)), ("129", NS, False, (128, 130)),
-        ("128", NS, False, None), ("338", NS, False, (336, 340)), ("74240", NS, False, (73728, 74752)),
-        ("17112760320", NS, False, (17045651456, None)), ("17179869184", NS, False, None),
-        ("16711680", US, False, (16646144, None)), ("200", US, True, (288, 292)), ("127", US, True, (127, 128)),
-        ("1215", US, True, (16646144, None)), ("1216", US, True, None), ("x", NS, False, None),
+        (0, NS, False, (0, 1)), (127, NS, False, (127, 128)), (129, NS, False, (128, 130)), (128, NS, False, None),
+        (338, NS, False, (336, 340)), (74240, NS, False, (73728, 74752)),
+        (17112760320, NS, False, (17045651456, None)), (17179869184, NS, False, None),
+        (16711680, US, False, (16646144, None)), (200, US, True, (288, 292)), (127, US, True, (127, 128)),
+        (1215, US, True, (16646144, None)), (1216, US, True, None),
     ],
 )  # fmt: skip
-def test_edges_of_a_bin(key, top, is_indexed, edges):
-    assert bin_edges(key, top, is_indexed=is_indexed) == edges
+def test_edges_of_a_bin(key, scale, is_indexed, edges):
+    layout = edges_of(scale, is_indexed=is_indexed)
+    (place,), (is_known,) = places_of(np.array([key]), layout)
+    assert is_known == (edges is not None)
+    if edges:
+        lower, upper = edges
+        assert layout.lower_s[place] == lower / round(1 / scale)
+        assert np.isnan(layout.upper_s[place]) if upper is None else layout.upper_s[place] == upper / round(1 / scale)
 
 
 def test_a_bin_that_is_missing_is_noticed():
@@ -186,7 +194,7 @@ def with_high_priority(_, job):
 def test_documents_of_other_options(change, ops, phases):
     report = parse(changed(change))[0]
     assert [row["op"] for row in report.rows["operations"]] == ops
-    assert {row["phase"] for row in report.rows.get("latency_percentiles", [])} == phases
+    assert set(tables([report]).latency_percentiles["phase"]) == phases
     means = [row.get("latency_mean_s") for row in report.rows["operations"]]
     assert (means == [None, None]) == (change is without_latencies)
 
@@ -266,3 +274,85 @@ def test_what_options_mean():
     shared = Options(None, [("bs", "4k"), ("bs", "8k")], is_shared=True)
     assert block_size(shared, "read") is None
     assert [seconds_of(text) for text in ("60", "5m", "500ms", "1:30", None)] == [60, 300, 0.5, None, None]
+
+
+def test_a_long_status_log_is_read_piece_by_piece(monkeypatch):
+    text = (CASES / "status-interval/out.json").read_text("utf-8")
+    whole = tables(parse(text))
+    blocks = Source.blocks
+    for size in (1 << 10, 1 << 14):
+        monkeypatch.setattr(Source, "blocks", lambda self, size=size: blocks(self, size))
+        found = tables(parse(text))
+        for name in ("operations", "latency_percentiles", "throughput_series", "metric_series"):
+            assert found[name].equals(whole[name])
+        lines = tables(parse("fio: a note\n" + text.replace("{\n", "{ ").replace(",\n", ", ").replace("  ", " ")))
+        assert lines.operations.equals(whole.operations)
+        assert lines.warnings["line"].tolist() == [1]
+
+
+def test_bins_of_status_documents_are_intervals_from_the_start():
+    text = (CASES / "jsonplus-slat-and-lat-in-group/out.json").read_text("utf-8")
+    first = json.loads(text)
+    later = copy.deepcopy(first)
+    later["timestamp_ms"] += 1000
+    later["timestamp"] += 1
+    for job in later["jobs"]:
+        job["elapsed"] += 1
+        for op in ("read", "write"):
+            job[op]["runtime"] += 1000
+    frames = tables(parse(json.dumps(first) + json.dumps(later)))
+    bins = frames.latency_bins
+    assert bins["interval_end_s"].isna().sum() == bins["interval_end_s"].notna().sum() > 100
+    ended = first["jobs"][0]["read"]["runtime"] / 1000
+    assert set(bins["interval_end_s"].dropna()) == {ended}
+    columns = ["job", "op", "phase", "lower_s", "upper_s", "count"]
+    cut = bins[bins["interval_end_s"].notna()][columns].reset_index(drop=True)
+    assert cut.equals(bins[bins["interval_end_s"].isna()][columns].reset_index(drop=True))
+
+
+def stonewalled(runtime_a, runtime_b, passed_s):
+    """A status document of two jobs, the second of which waited for the first."""
+    document = copy.deepcopy(BASE)
+    job = document["jobs"][0]
+    document["jobs"] = [copy.deepcopy(job), copy.deepcopy(job)]
+    document["timestamp_ms"] += round(passed_s * 1000)
+    for number, (entry, runtime) in enumerate(zip(document["jobs"], (runtime_a, runtime_b), strict=True)):
+        entry.update(jobname="ab"[number], groupid=number, elapsed=job["elapsed"] + round(passed_s), job_start=0)
+        for op in ("read", "write"):
+            entry[op].update(runtime=runtime, io_bytes=runtime * 4096, total_ios=runtime, bw=4000, iops=1000.0)
+    return json.dumps(document)
+
+
+def test_jobs_one_after_another_have_intervals_that_follow():
+    documents = [(1000, 0, 0), (2000, 0, 1), (2000, 1000, 2), (2000, 2000, 3), (2000, 3000, 4)]
+    (report,) = parse("".join(stonewalled(*document) for document in documents))
+    operations = tables([report]).operations.query("op == 'read'")
+    assert operations[["job", "interval_end_s", "duration_s"]].fillna(-1).values.tolist() == [
+        ["a", 1, 1], ["a", 2, 2], ["b", 3, 1], ["b", 4, 2], ["a", -1, 2], ["b", -1, 3],
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "bins",
+    ['{"129" : 5, "129" : 6}', '{"129" : -5}', '{"1x9" : 5}', '{"129" : 99999999999999999999}', "{}", "[]", '{"129"}',
+     '"\\u00005"', '{"129" : 5.5}', '{ "129" : 5, }'],
+)  # fmt: skip
+def test_odd_bins_are_tables_or_one_error(bins):
+    text = changed(lambda _, job: job["read"]["clat_ns"].update(bins="HERE")).replace('"HERE"', bins)
+    try:
+        tables(parse(text))
+    except ParseError as error:
+        assert "out.json" in str(error)
+
+
+def test_shares_of_latencies_follow_each_other():
+    frames = tables(parse(changed(lambda *_: None)))
+    shares = frames.metric_series.query("metric == 'latency_ratio'")
+    edges = [json.loads(labels) for labels in shares["labels"]]
+    assert 0.98 < shares["value"].sum() < 1.02
+    assert all(edge["lower_s"] < edge["upper_s"] for edge in edges)
+
+
+def test_unknown_keys_within_a_latency_are_named():
+    report = parse(changed(lambda _, job: job["read"]["clat_ns"].update(jitter=5)))[0]
+    assert codes(report) == ["unknown_key"]

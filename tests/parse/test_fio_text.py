@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ParseError
-from pipeline.parse import _fio_text_figures as figures
-from pipeline.parse import fio_text
 from pipeline.parse._source import Source
+from pipeline.parse.fio import _fio_text_figures as figures
+from pipeline.parse.fio import fio_text
 from pipeline.tidy import tables_of
 
 CASES = Path(__file__).parent / "fio_text"

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ParseError
-from pipeline.parse import iostat_json, iostat_text
-from pipeline.parse._iostat_samples import read_stamp
 from pipeline.parse._source import Source
+from pipeline.parse.monitors import iostat_json, iostat_text
+from pipeline.parse.monitors._iostat_samples import read_stamp
 from pipeline.tidy import tables_of
 
 HERE = Path(__file__).parent

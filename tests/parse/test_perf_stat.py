@@ -1,16 +1,18 @@
 """perf stat: numbers by locale, single lines, cut files, and files of any content."""
 
+import random
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ParseError
-from pipeline.parse._perf_text_line import counter_of
-from pipeline.parse._perf_values import decimal_mark, metric_of, number
 from pipeline.parse._source import Source
+from pipeline.parse.perf._perf_text_line import counter_of
+from pipeline.parse.perf._perf_values import decimal_mark, metric_of, number
 from pipeline.tidy import tables_of
 from pipeline.tools import load_reader
 
@@ -147,7 +149,7 @@ def test_a_cut_file_loses_no_figures_unnoticed(name):
     reader, path = RAW[name]
     data = Source(path).data
     whole = reports_of(reader, data)
-    has_end = reader == "perf_stat_text" and not any(row["time_s"] for row in whole[0].rows.get("perf_counters", []))
+    has_end = reader == "perf_stat_text" and not any(row["time_s"] for row in rows_of(whole[0]))
     step = max(1, len(data) // 80)
     for end in [*range(0, len(data), step), *range(max(0, len(data) - 100), len(data))]:
         try:
@@ -165,10 +167,89 @@ def test_a_cut_file_loses_no_figures_unnoticed(name):
             assert rows == expected[: len(rows)]
 
 
+def rows_of(report):
+    """The rows of perf_counters, which come in blocks."""
+    blocks = report.blocks.get("perf_counters", [])
+    return [row for block in blocks for row in pa.table(dict(block)).to_pylist()]
+
+
 def figures(report):
     """The rows without what a later line adds."""
     later = ("running_ratio", "stddev_ratio")
-    return [{k: v for k, v in row.items() if k not in later} for row in report.rows.get("perf_counters", [])]
+    return [{k: v for k, v in row.items() if k not in later} for row in rows_of(report)]
+
+
+INTERVALS = {
+    "perf_stat_csv": (
+        "{time:.9f},CPU{cpu},{value:.2f},msec,cpu-clock,{ns},100.00,{metric:.3f},CPUs utilized\n"
+        "{time:.9f},CPU{cpu},{count},,context-switches,{ns},{share:.2f},{metric:.3f},K/sec\n"
+        "{time:.9f},CPU{cpu},<not counted>,,cycles:u,0,100.00,,\n"
+        "{time:.9f},CPU{cpu},,,,,,{metric:.2f},stalled cycles per insn\n"
+    ),
+    "perf_stat_json": (
+        '{{"interval" : {time:.9f}, "cpu" : "{cpu}", "counter-value" : "{value:f}", "unit" : "msec", "event" : '
+        '"cpu-clock", "event-runtime" : {ns}, "pcnt-running" : 100.00, "metric-value" : "{metric:f}", "metric-unit" : '
+        '"CPUs utilized"}}\n'
+        '{{"interval" : {time:.9f}, "cpu" : "{cpu}", "counter-value" : "{count}.000000", "unit" : "", "event" : "cs", '
+        '"event-runtime" : {ns}, "pcnt-running" : {share:.2f}, "metric-value" : "{metric:f}", "metric-unit" : '
+        '"K/sec"}}\n'
+    ),
+    "perf_stat_text": (
+        "{time:15.9f} CPU{cpu}    {value:14,.2f} msec cpu-clock      # {metric:8.3f} CPUs utilized\n"
+        "{time:15.9f} CPU{cpu}    {count:14,}      cycles         # {metric:8.3f} GHz       ({share:.2f}%)\n"
+        "{time:15.9f} CPU{cpu}    {count:14,}      branch-misses  # {metric:8.2f}% of all branches\n"
+        "{time:15.9f} CPU{cpu}    <not supported>      stalled\n"
+        "{time:15.9f} CPU{cpu}                             # {metric:8.2f}  stalled cycles per insn\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 1 << 32))
+def test_lines_that_are_alike_are_read_as_with_care(reader, seed, monkeypatch):
+    """The short way for lines that differ in their numbers alone gives what the long one gives, to the last bit."""
+    data = intervals(reader, random.Random(seed), 5, 3).encode()
+    short = [rows_of(report) for report in reports_of(reader, data)]
+    with monkeypatch.context() as patch:
+        patch.setattr("pipeline.parse.perf._perf_memo.Memo.find", lambda *_: None)
+        assert [rows_of(report) for report in reports_of(reader, data)] == short
+    assert len(short[0]) == 5 * 3 * INTERVALS[reader].count("\n")
+
+
+def intervals(reader, numbers, n_intervals, n_cpus):
+    """Text of perf stat -I -A."""
+    parts = ["#           time CPU   counts unit events\n"] if reader == "perf_stat_text" else []
+    for i in range(1, n_intervals + 1):
+        time = i + numbers.random() / 100
+        for cpu in range(n_cpus):
+            values = {
+                "value": numbers.random() * 10 ** numbers.randrange(7), "metric": numbers.random() * 100,
+                "count": numbers.randrange(10 ** numbers.randrange(1, 12)), "share": numbers.random() * 100,
+                "ns": numbers.randrange(1, 10**9),
+            }  # fmt: skip
+            parts.append(INTERVALS[reader].format(time=time, cpu=cpu, **values))
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_intervals_do_not_pile_up_in_memory(reader, monkeypatch):
+    """Rows of a long log leave the reader block by block."""
+    monkeypatch.setattr("pipeline.parse._report.ROWS_IN_MEMORY", 4000)
+    monkeypatch.setattr("pipeline.parse.perf._perf_counters._BLOCK_ROWS", 1000)
+    sizes = []
+
+    class Spill:
+        def take(self, *given):
+            *_, blocks = given
+            sizes.append(sum(len(block["event"]) for block in blocks))
+
+    source = Source("x", intervals(reader, random.Random(1), 200, 20).encode())
+    source.spill = Spill()
+    (report,) = load_reader(reader).parse(source)
+    assert sizes
+    assert max(sizes) < 6000
+    assert report.run["is_complete"]
 
 
 @pytest.mark.parametrize("reader", READERS)

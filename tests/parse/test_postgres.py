@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.errors import ParseError
-from pipeline.parse import pg_stat_wal, pg_test_fsync, pgbench, pgbench_log
 from pipeline.parse._source import Source
+from pipeline.parse.postgres import pg_stat_wal, pg_test_fsync, pgbench, pgbench_log
 from pipeline.tidy import tables_of
 
 HERE = Path(__file__).parent

@@ -1,13 +1,15 @@
 """Whatever a head holds, all readers decide about it at once; other tools' outputs are left alone."""
 
 import time
+from pathlib import Path
 
 import pytest
 
 from pipeline.errors import ParseError
 from pipeline.parse._source import HEAD_BYTES, Source
-from pipeline.tools import load_reader, readers_of
+from pipeline.tools import TOOLS, load_reader, readers_of
 
+HERE = Path(__file__).parent
 READERS = readers_of(None)
 PIECES = ("a", " ", "\t", "\n", " \n", "\n ", "#\n", "1", "1,", "1 ", "{", "[{", '{"a":', "|", ";", '"', "<a>", "0\0")
 
@@ -30,21 +32,26 @@ def test_deep_nesting_is_one_error(name, content):
 @pytest.mark.parametrize(
     "head",
     [
-        '{\n\t"start":\t{\n\t\t"connected":\t[{\n\t\t\t"socket":\t5}],\n\t\t"version":\t"iperf 3.9"}}',
-        '{"sysstat": {"hosts": [{"nodename": "a", "statistics": [{"disk": [{"disk-device": "sda", "tps": 1}]}]}]}}',
-        '{"sysstat": {"hosts": [{"nodename": "a", "statistics": [{"cpu-load": [{"cpu": "all", "usr": 0.1}]}]}]}}',
-        '{"status": "success", "data": {"resultType": "matrix", "result": []}}',
         '{"ISO date": "2026-01-01", "operation": "WRITE", "IOPS [last]": "5"}',
-        "10:00:00        CPU     %user     %nice   %system   %iowait    %steal     %idle\n10:00:01 all 1 1 1 1 1 95\n",
-        "10:00:00   DEV   tps   rkB/s   wkB/s   areq-sz   aqu-sz   await   %util\n10:00:01 sda 1 1 1 1 1 1 1\n",
-        "procs -----memory----- ---swap--\n r  b   swpd   free\n 1  0      0      1\n",
-        "3;fio-3.33;job;0;0;1024;512;128;2000;0;0;0.0\n",
-        "[global]\nioengine=libaio\niodepth=8\n[a]\nfilename=/dev/x\n",
-        "0, 51192, 1, 4096, 0\n1, 5, 0, 4096, 0\n",
+        '{"a": [1, 2, 3], "b": {"read": {"iops": 5}}}',
+        "a,b,c\n1,2,3\n4,5,6\n",
         "1 2 3 4 5 6\n1 2 3 4 5 7\n",
         "-[ RECORD 1 ]-----+--\ncheckpoints_timed | 1\nbuffers_alloc | 5\n",
-        "metrics:\n    - stressor: cpu\n      bogo-ops: 1\n",
+        "[mysqld]\nport=3306\nread_buffer_size = 1M\n",
+        "[Unit]\nDescription=x\n[Service]\nExecStart=/bin/true\n",
+        "name: x\nread: 5\nwrite: 6\n",
+        'Traceback (most recent call last):\n  File "a.py", line 1\nKeyError: 5\n',
+        "total 5\n-rw-r--r-- 1 root root 5 Nov 21 05:00 a\n",
     ],
 )
-def test_other_tools_are_left_alone(head):
+def test_what_no_tool_wrote_is_left_alone(head):
     assert [name for name in READERS if load_reader(name).recognise(head)] == []
+
+
+@pytest.mark.parametrize("case", sorted(path.parent for path in HERE.glob("*/*/expected.yaml")), ids=lambda c: c.name)
+def test_only_one_tool_claims_a_sample(case):
+    """So that the order of the registry decides between the forms of a tool, never between tools."""
+    (file,) = [path for path in case.iterdir() if path.name != "expected.yaml"]
+    head = Source(file).head
+    claims = {tool.name for tool in TOOLS for reader in tool.readers if load_reader(reader).recognise(head)}
+    assert len(claims) <= 1
