@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.analyse.select import KEYS, summable_operations
+from pipeline.analyse.select import KEYS, summable_operations, whole_run, whole_run_or_intervals
 from pipeline.errors import AnalysisError
 
 GROUP = [*KEYS, "group"]
@@ -147,7 +147,7 @@ def _with_latency_bounds(operations: pd.DataFrame, bins: pd.DataFrame) -> pd.Dat
     so that it leaves the mean unbounded (null).
     """
     keys = [*KEYS, "job", "target", "op", "scope"]
-    total = bins[bins["phase"] == "total"]
+    total = whole_run_or_intervals(bins[bins["phase"] == "total"], keys)
     weighted = total[keys].copy()
     count = total["count"].astype("float64")
     weighted["n"], weighted["low"], weighted["high"] = count, count * total["lower_s"], count * total["upper_s"]
@@ -165,8 +165,7 @@ def _with_latency_bounds(operations: pd.DataFrame, bins: pd.DataFrame) -> pd.Dat
 
 def _workers(operations: pd.DataFrame) -> pd.DataFrame:
     """Number and configured depth of each run's workers, for a total of the tool may join directions of several."""
-    is_whole = operations["interval_start_s"].isna() & operations["interval_end_s"].isna()
-    jobs = operations[is_whole & (operations["scope"] == "job")]
+    jobs = operations[whole_run(operations) & (operations["scope"] == "job")]
     workers = jobs.groupby([*KEYS, "job", "target"], dropna=False)["queue_depth"].max()
     by_run = workers.groupby(KEYS)
     return pd.DataFrame({"depth_by_job": by_run.agg(_sum_or_null), "n_workers_by_job": by_run.size()}).reset_index()
@@ -213,8 +212,7 @@ class _Causes:
         self.verifying = self._runs(settings[is_set & (names == "verify")])
         warnings = tables["warnings"]
         self.circular = self._runs(warnings[warnings["code"] == "latency_from_rate"])
-        operations = tables["operations"]
-        summary = tables["latency_summary"]
+        operations, summary = (t[whole_run(t)] for t in (tables["operations"], tables["latency_summary"]))
         submitting = summary[summary["phase"] == "submission"]
         merged = submitting.merge(operations, on=[*KEYS, "job", "target", "op", "scope"], how="inner")
         merged["busy"] = merged["ops_per_s"] * merged["mean_s"]

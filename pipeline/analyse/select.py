@@ -11,6 +11,18 @@ from pipeline.errors import AnalysisError
 KEYS = ["run_id", "tool"]
 
 
+def whole_run(frame: pd.DataFrame) -> pd.Series:
+    """Which rows stand for the whole run; the others are of an interval, which may be part of another."""
+    return frame["interval_start_s"].isna() & frame["interval_end_s"].isna()
+
+
+def whole_run_or_intervals(frame: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """The rows of whole runs, and those of intervals only where a combination of ``keys`` has nothing else."""
+    is_whole = whole_run(frame)
+    has_whole = is_whole.groupby([frame[key] for key in keys], dropna=False).transform("any")
+    return frame[is_whole | ~has_whole]
+
+
 def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Rows of ``operations`` whose rates add up to the run's, one level of scope and no sums beside their parts.
 
@@ -20,7 +32,7 @@ def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     the job (a reader warns of ``sequential_jobs``), or job and op (``sequential_operations``).
     """
     operations = tables["operations"]
-    is_whole = operations["interval_start_s"].isna() & operations["interval_end_s"].isna()
+    is_whole = whole_run(operations)
     kept = []
     for _, run in operations.groupby(KEYS, sort=False):
         whole = run[is_whole[run.index]]
@@ -41,7 +53,7 @@ def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 def _finest_parts(run: pd.DataFrame) -> pd.DataFrame:
     """The rows of one level of scope, without sums over directions that stand beside the directions."""
-    for scope in ("total", "job", "device"):
+    for scope in ("total", "job", "device", "log"):
         level = run[run["scope"] == scope]
         if len(level):
             break

@@ -180,3 +180,30 @@ def test_the_articles_product_is_partly_circular():
     apart = stated_depth(ops_per_s=2500, latency_s=385e-6, n_ops=100_000, elapsed_s=38.350)
     assert not apart.is_circular
     assert "circular" not in apart.sentence()
+
+
+def with_status_interval(bins=(), phases=()):
+    """A run of one report, and the rows of a status interval that is part of it."""
+    made = run({"ops_per_s": 1000.0, "queue_depth": 1, "latency_mean_s": None if bins else 0.2e-3})
+    keys = {"op": "read", "scope": "job", "job": "j"}
+    for interval in ({}, {"interval_start_s": 0.0, "interval_end_s": 1.0}):
+        if interval:
+            made.add("operations", **keys, ops_per_s=1000.0, **interval)
+        for lower, upper, count in bins:
+            made.add("latency_bins", **keys, phase="total", lower_s=lower, upper_s=upper, count=count, **interval)
+        for phase, mean_s in phases:
+            made.add("latency_summary", **keys, phase=phase, mean_s=mean_s, **interval)
+    return made
+
+
+def test_bins_of_intervals_do_not_count_beside_the_whole_runs():
+    made = with_status_interval(bins=[(1e-3, 2e-3, 10)])
+    made.add("latency_bins", op="read", scope="job", job="j", phase="total", lower_s=1.0, upper_s=2.0, count=90,
+             interval_start_s=1.0, interval_end_s=2.0)  # fmt: skip
+    row = only(made)
+    assert (row["queue_depth_low"], row["queue_depth_high"]) == (pytest.approx(1), pytest.approx(2))
+
+
+def test_intervals_do_not_multiply_the_time_in_submission():
+    row = only(with_status_interval(phases=[("submission", 0.3e-3)]))
+    assert "submit-bound" not in row["cause"]  # 30 % of the time, not twice or four times that
