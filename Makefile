@@ -3,9 +3,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 RUN := PATH="$(CURDIR)/$(BIN):$$PATH"
+# Compiled loops look at the bounds of arrays, which they do not otherwise; their code is kept apart.
+CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/.venv/numba-checked" $(RUN)
 INSTALL := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
-.PHONY: help repro test oracle lab check format docs lock
+.PHONY: help repro test oracle damage fuzz bench lab check format docs lock
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -15,10 +17,19 @@ repro: .venv/.installed  ## raw logs → tidy tables → notebooks → site, wha
 	@echo "The site is at $(CURDIR)/data/site/index.html"
 
 test: .venv/.tested  ## the tests
-	$(RUN) pytest -n auto --dist loadgroup tests --ignore tests/oracle
+	$(RUN) pytest -n auto --dist loadgroup tests --ignore tests/oracle --ignore tests/parse/test_damage.py
 
 oracle: .venv/.tested  ## hold the readers against other people's expected results, where the samples are
 	$(RUN) pytest -n auto tests/oracle
+
+damage: .venv/.tested  ## give each reader its samples cut, flipped, shuffled and in other encodings
+	$(CHECKED) pytest -n auto tests/parse/test_damage.py
+
+fuzz: .venv/.tested  ## give each reader damaged input for SECONDS=60; what breaks one is kept in tests/fuzz/found
+	$(CHECKED) python tests/fuzz/run.py --seconds $(or $(SECONDS),60)
+
+bench: .venv/.tested  ## time the readers against named references (needs 6 GB in TMPDIR, and an idle machine)
+	$(RUN) python tests/benchmarks/bench.py
 
 lab: .venv/.installed  ## explore the same data in JupyterLab
 	$(RUN) jupyter lab --notebook-dir=notebooks
@@ -35,7 +46,7 @@ format: .venv/.tested  ## format code and notebooks, take outputs out of noteboo
 	$(RUN) ruff format .
 	$(RUN) nbstripout --keep-id notebooks/*.ipynb
 
-docs: .venv/.installed  ## write data/README.md from pipeline/schema.py
+docs: .venv/.installed  ## write data/README.md and the README's table of formats from the code
 	$(RUN) python -m pipeline docs
 
 lock:  ## resolve the newest versions anew (needs uv)
