@@ -62,8 +62,15 @@ def test_an_executed_notebook_with_an_error_or_without_a_title_is_refused(tmp_pa
 
 def test_the_data_dictionary_is_current_and_a_stale_one_is_told(tmp_path):
     (tmp_path / "data").mkdir()
+    with pytest.raises(OSError, match=r"README\.md"):
+        dictionary.write(tmp_path, is_check=True)
+    (tmp_path / "README.md").write_text("a\n<!-- formats: written by `make docs` -->\n<!-- end of formats -->\nz\n")
     with pytest.raises(SchemaError, match="make docs"):
         dictionary.write(tmp_path, is_check=True)
     dictionary.write(tmp_path, is_check=False)
     assert dictionary.write(tmp_path, is_check=True) == 0
     assert "| `latency_mean_s` | number | s |" in (tmp_path / "data/README.md").read_text("utf-8")
+    readme = (tmp_path / "README.md").read_text("utf-8")
+    assert "| JSON and JSON+ | 2.0.10 – 3.43 |" in readme
+    assert readme.startswith("a\n")
+    assert readme.endswith("z\n")
