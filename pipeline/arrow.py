@@ -50,6 +50,7 @@ def table_of_block(name: str, block: Mapping[str, Any], *, is_compact: bool = Fa
     arrays = {key: values for key, values in block.items() if is_array(values)}
     n_rows = len(next(iter(arrays.values()))) if arrays else 1
     target = compact_schema(name) if is_compact else arrow_schema(name)
+    first = pa.array(np.zeros(n_rows, np.int32)) if is_compact else None
     columns = []
     for column, field in zip(schema.TABLES[name].columns, target, strict=True):
         if column.name in arrays:
@@ -58,7 +59,7 @@ def table_of_block(name: str, block: Mapping[str, Any], *, is_compact: bool = Fa
         elif (value := block.get(column.name)) is None:
             columns.append(pa.nulls(n_rows, field.type))
         elif field.type == _SHARED_TEXT:
-            columns.append(pa.DictionaryArray.from_arrays(np.zeros(n_rows, np.int32), pa.array([str(value)])))
+            columns.append(pa.DictionaryArray.from_arrays(first, pa.array([str(value)])))
         else:
             columns.append(pa.repeat(_listed(name, column, [value])[0], n_rows))
     return pa.Table.from_arrays(columns, schema=target)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipeline import arrow
+from pipeline import arrow, tidy
 from pipeline.joining import join
 from pipeline.output import Output
 from pipeline.store import Entry
@@ -31,6 +31,7 @@ def write_entries(
             if name == "warnings":
                 warnings.append(table)
     for name, table in (more or {}).items():
+        tidy.check(name, table)
         output.add(name, table)
         if name == "warnings":
             warnings.append(table)

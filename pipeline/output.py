@@ -17,7 +17,7 @@ from threading import current_thread, main_thread
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from pipeline import arrow, schema, tidy
+from pipeline import arrow, schema
 from pipeline.errors import PipelineError
 from pipeline.parse._source import shown
 from pipeline.parts import Part, rename_run
@@ -98,7 +98,6 @@ class Output:
     def _flush(self, name: str) -> None:
         table = pa.concat_tables(self._waiting.pop(name))
         self._n_waiting[name] = 0
-        tidy.check(name, table)
         if name not in self._writers:
             path = self._new / "rows" / f"{name}.parquet"
             path.parent.mkdir(exist_ok=True)

@@ -7,8 +7,10 @@ no reader knows in a folder is named in a warning; it is no error.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -59,18 +61,19 @@ def read(path: str | Path, tool: str | None = None) -> Tables:
     ``tool`` (``fio``, ``diskspd``, …) restricts the readers; without it the content decides. Returns the tidy tables,
     by attribute or by key. Raises ParseError when nothing can be read; in a folder, when no file could be read.
     """
-    readings = read_paths([to_path(path)], tool)
-    reports = [report for reading in readings for report in reading.reports]
+    readings = [read_file(item) for item in items_of([to_path(path)], tool)]
+    try:
+        return _tables(readings)
+    except SchemaError:  # of one file: the others are still good
+        return _tables(check_all(readings))
+
+
+def _tables(readings: list[FileReading]) -> Tables:
+    """The tables of files in memory; ParseError when none was read, SchemaError when a value breaks the contract."""
+    reports = [(report, reading) for reading in readings for report in reading.reports]
     if not reports:
         errors = sorted((reading for reading in readings if reading.error), key=lambda reading: reading.is_unknown)
         raise cast(ParseError, errors[0].error)
-    return tidy.tables_of(reports)
-
-
-def read_paths(paths: list[Path], tool: str | None = None) -> list[FileReading]:
-    """Read files and folders into memory; the reports bear their final run ids and fit the schema."""
-    readings = check_all([read_file(item) for item in items_of(paths, tool)])
-    reports = [(report, reading) for reading in readings for report in reading.reports]
     runs = [run_of(report, str(reading.item.path), is_only=len(reading.reports) == 1) for report, reading in reports]
     join(runs)
     for run, (report, _) in zip(runs, reports, strict=True):
@@ -78,7 +81,7 @@ def read_paths(paths: list[Path], tool: str | None = None) -> list[FileReading]:
         report.is_part = run.is_part
         if run.is_alone and report.alone:
             report.incomplete(*report.alone)
-    return readings
+    return tidy.tables_of(report for report, _ in reports)
 
 
 def items_of(paths: list[Path], tool: str | None = None, base: Path | None = None) -> Iterator[Item]:
@@ -124,9 +127,10 @@ def read_file(item: Item, out: Path | None = None, sha256: str | None = None) ->
         source.sha256 = sha256
     spill = source.spill = Parts(out, source) if out is not None else None
     try:
-        reading.reports = _reports(source, item)
-        if spill is not None:
-            reading.parts = spill.close(reading.reports)
+        with _without_collector():
+            reading.reports = _reports(source, item)
+            if spill is not None:
+                reading.parts = spill.close(reading.reports)
     except Exception as error:  # a reader's own mistake must not cost the other files either
         if spill is not None:
             spill.discard()
@@ -137,6 +141,18 @@ def read_file(item: Item, out: Path | None = None, sha256: str | None = None) ->
         reading.reports = []
     reading.siblings = source.saw_siblings
     return reading
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Rows are many objects and no cycles: looking for cycles among them takes a fifth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _as_parse_error(error: Exception, name: str) -> ParseError:

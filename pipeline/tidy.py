@@ -148,16 +148,19 @@ def load(campaign: str, root: Path | None = None) -> Tables:
 
 def load_folder(folder: Path) -> Tables:
     """Load the tidy tables of a folder that ``parse`` wrote."""
+    from pipeline import arrow
+
     if not (folder / "runs.parquet").exists():
         raise SchemaError(f"{folder}: expected runs.parquet, found none; run `dvc repro` or `python -m pipeline parse`")
     present = [name for name in schema.TABLES if (folder / f"{name}.parquet").exists()]
-    return Tables({name: to_pandas(scan(folder, name).to_table()) for name in present})
+    return Tables({name: to_pandas(scan(folder, name).to_table().cast(arrow.arrow_schema(name))) for name in present})
 
 
 def scan(folder: str | Path, table: str) -> Dataset:
     """A table of a folder that ``parse`` wrote, unread: an Arrow dataset to filter, or to give to DuckDB or dask.
 
-    ``folder`` may be an fsspec URL. For logs that do not fit into memory.
+    ``folder`` may be an fsspec URL. For logs that do not fit into memory; texts, which are nearly always constant
+    there, come as dictionaries (categories in pandas).
     """
     from pyarrow import dataset
 
@@ -165,4 +168,6 @@ def scan(folder: str | Path, table: str) -> Dataset:
 
     path = to_path(folder) / f"{table}.parquet"
     filesystem, place = filesystem_of(path)
-    return dataset.dataset(place, arrow.arrow_schema(table), filesystem=filesystem, format="parquet")
+    texts = [column.name for column in schema.TABLES[table].columns if column.dtype == "text"]
+    parquet = dataset.ParquetFileFormat(dictionary_columns=texts)
+    return dataset.dataset(place, arrow.compact_schema(table), filesystem=filesystem, format=parquet)

@@ -202,7 +202,7 @@ def _cells(ours: Figures, reference: Figures, name: str) -> list[str]:
 
 
 def _compare(row: Row, folder: Path, n_rounds: int) -> tuple[Figures, Figures]:
-    row.make(folder / "small", 0.01)
+    row.make(folder / "small", 0.05)
     row.make(folder / "input", 1)
     place = folder / "input"
     n_bytes = sum(file.stat().st_size for file in (place.rglob("*") if place.is_dir() else [place]))

@@ -63,11 +63,17 @@ class Lines:
             yield kernels, out[:, :n_rows]
 
     def histograms(self) -> Iterator[tuple[Integers, Integers]]:
-        """Yield of each block the heads of its lines (line × 4) and the counts that are not 0 (count × 2)."""
+        """Yield of each block the heads of its lines (line × 4) and the counts that are not 0 (count × 2).
+
+        They hold until the next ones are asked for.
+        """
+        heads, cells = np.empty((0, 4), np.int64), np.empty((0, 2), np.int64)
         for kernels, text in self._texts():
-            heads = np.empty((len(text) // (2 * self.n_columns) + 1, 4), np.int64)
             # Room for whatever may stand before a comma or a line feed: the compiled loop does not look at bounds.
-            cells = np.empty((text.count(b",") + text.count(b"\n"), 2), np.int64)
+            n_cells = text.count(b",") + text.count(b"\n")
+            if len(cells) < n_cells:
+                heads = np.empty((n_cells // self.n_columns + 1, 4), np.int64)
+                cells = np.empty((n_cells, 2), np.int64)
             state = np.zeros(STATE_SIZE, np.int64)
             n_rows, n_cells = kernels.parse_histograms(kernels.text(text), self.n_columns - 3, heads, cells, state)
             self._note(text, state)
