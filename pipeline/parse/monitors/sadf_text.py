@@ -83,6 +83,7 @@ class _Reader:
     def __init__(self, source: Source) -> None:
         self.source = source
         self.cut: int | None = None
+        self._number = 0  # of the line that was read last
         self._hosts: dict[str, Dated] = {}
         self._dated: Dated | None = None
         self._start = "\n"  # what the lines of the row begin with
@@ -92,6 +93,7 @@ class _Reader:
 
     def read(self, number: int, line: str) -> None:
         """Read one line."""
+        self._number = number
         start, _, rest = line.rpartition("\t")
         start, _, column = start.rpartition("\t")
         if start != self._start or column in self._columns:
@@ -144,7 +146,7 @@ class _Reader:
 
     def reports(self) -> list[Report]:
         """The reports of all hosts."""
-        self._end_row(0)
+        self._end_row(self._number + 1)
         hosts = list(self._hosts.values())
         if not any(dated.n_rows for dated in hosts):
             raise self.source.error(1, EXPECTED, self.source.head or "an empty file")
