@@ -24,7 +24,7 @@ ALLOWED = {
     "output": {"arrow", "errors", "parse", "parts", "project", "schema", "tidy"},
     "reading": {"campaign", "errors", "joining", "parse", "parts", "project", "tidy", "tools"},
     "store": {"errors", "joining", "output", "parse", "parts", "reading", "tidy"},
-    "workers": {"errors", "reading", "store"}, "assembling": {"arrow", "joining", "output", "store"},
+    "workers": {"errors", "reading", "store"}, "assembling": {"arrow", "joining", "output", "store", "tidy"},
 }  # fmt: skip
 
 
