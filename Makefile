@@ -26,7 +26,7 @@ damage: .venv/.tested  ## give each reader its samples cut, flipped, shuffled an
 	$(CHECKED) pytest -n auto tests/parse/test_damage.py
 
 fuzz: .venv/.tested  ## give each reader damaged input for SECONDS=60; what breaks one is kept in tests/fuzz/found
-	$(CHECKED) python tests/fuzz/run.py --seconds $(or $(SECONDS),60)
+	NUMBA_DISABLE_JIT=1 $(RUN) python tests/fuzz/run.py --seconds $(or $(SECONDS),60)
 
 bench: .venv/.tested  ## time the readers against named references (needs 6 GB in TMPDIR, and an idle machine)
 	$(RUN) python tests/benchmarks/bench.py

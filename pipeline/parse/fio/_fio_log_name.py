@@ -22,7 +22,7 @@ COMPRESSED = (
 )
 
 _NAME = re.compile(
-    r"(?P<prefix>.*)_(?P<kind>clat_hist|clat|slat|lat|bw|iops)(?:\.(?P<number>\d{1,6}))?\.(?:log|txt|csv)"
+    r"(?:(?P<prefix>.*)_)?(?P<kind>clat_hist|clat|slat|lat|bw|iops)(?:\.(?P<number>\d{1,6}))?\.(?:log|txt|csv)"
     r"(?P<fz>\.fz)?(?:\.(?P<host>.+))?",
     re.DOTALL,
 )
@@ -51,7 +51,7 @@ def log_name(path: str) -> LogName | None:
     if match is None:
         return None
     number = int(match["number"]) if match["number"] else None
-    return LogName(match["prefix"], match["kind"], number, match["host"])
+    return LogName(match["prefix"] or "", match["kind"], number, match["host"])
 
 
 def is_compressed(head: str) -> bool:

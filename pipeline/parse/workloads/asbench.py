@@ -96,7 +96,7 @@ class _Log:
         self.seconds = Seconds(report)
         self.has_figures = False
         self._percentiles: list[float] | None = None
-        self._last_hdr: dict[str, tuple[float, list[int]]] = {}
+        self._last_hdr: dict[str, tuple[float, list[int], list[float]]] = {}
         self._elapsed: dict[str, float] = {}  # of the histograms
 
     def read(self, line: int, text: str) -> None:
@@ -147,11 +147,11 @@ class _Log:
         op = match[1]
         self._start(match[2], float(figures[0]))
         if op in self._last_hdr:
-            before_s, before = self._last_hdr[op]
-            self._add_hdr(op, before, {"interval_start_s": 0.0, "interval_end_s": before_s})
-        self._last_hdr[op] = float(figures[0]), figures
+            before_s, before, named = self._last_hdr[op]
+            self._add_hdr(op, before, named, {"interval_start_s": 0.0, "interval_end_s": before_s})
+        self._last_hdr[op] = float(figures[0]), figures, percentiles
 
-    def _add_hdr(self, op: str, figures: list[int], keys: dict[str, Any]) -> None:
+    def _add_hdr(self, op: str, figures: list[int], percentiles: list[float], keys: dict[str, Any]) -> None:
         keys = {**keys, "op": op, "scope": "total"}
         _, total, smallest, largest, *latencies = figures
         if keys.get("interval_end_s") is None:
@@ -166,7 +166,7 @@ class _Log:
             min_s=smallest * units.MICRO,
             max_s=largest * units.MICRO,
         )
-        for percentile, value in zip(self._percentiles or [], latencies, strict=True):
+        for percentile, value in zip(percentiles, latencies, strict=True):
             self.report.add(
                 "latency_percentiles", **keys, phase="total", percentile=percentile, latency_s=value * units.MICRO
             )
@@ -194,10 +194,10 @@ class _Log:
 
     def finish(self, *, cut: int | None) -> Report:
         """The report, with the last percentiles as those of the whole run."""
-        for op, (_, figures) in self._last_hdr.items():
-            self._add_hdr(op, figures, {})
+        for op, (_, figures, percentiles) in self._last_hdr.items():
+            self._add_hdr(op, figures, percentiles, {})
         if self._last_hdr:
-            self.report.describe(duration_s=max(end for end, _ in self._last_hdr.values()))
+            self.report.describe(duration_s=max(end for end, _, _ in self._last_hdr.values()))
         elif self._elapsed:
             self.report.describe(duration_s=max(self._elapsed.values()))
         self.seconds.finish()
