@@ -71,7 +71,8 @@ def fuzz(reader: str, seconds: int) -> Verdict:
         for number, seed in enumerate(seeds):
             (corpus / f"seed{number:03}").write_bytes(seed)
         words.write_text(dictionary_of(seeds))
-        options = [f"-max_total_time={seconds}", "-seed=1", f"-dict={words}", f"-artifact_prefix={kept}/", "-print_final_stats=1",
+        options = [f"-max_total_time={seconds}", "-seed=1", f"-dict={words}", f"-artifact_prefix={kept}/",
+                   "-print_final_stats=1",
                    f"-max_len={SEED_BYTES}", "-len_control=0", "-reload=0"]  # fmt: skip
         command = [sys.executable, str(HERE / "fuzz_reader.py"), reader, *options, str(corpus)]
         try:
