@@ -1,7 +1,7 @@
 """Private to ``fio_log`` and ``fio_hist_log``: what a log's name says – nothing inside a log tells what it measures.
 
 fio names a log ``<prefix>_<kind>.<job number>.log``, without the number to 2.2.8 and with per_job_logs=0, with
-``.<host>`` behind it in client mode.
+``.<host>`` behind it in client mode. A name that lost its prefix (``lat.1.log``) is known by its number.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def log_name(path: str) -> LogName | None:
     for suffix in (".zst", ".gz", ".xz"):
         name = name.removesuffix(suffix)
     match = _NAME.fullmatch(name)
-    if match is None:
+    if match is None or (match["prefix"] is None and match["number"] is None):
         return None
     number = int(match["number"]) if match["number"] else None
     return LogName(match["prefix"] or "", match["kind"], number, match["host"])
