@@ -165,7 +165,8 @@ def test_recognition_and_short_logs_need_no_numba():
         ("a/full_lat.1.log", ("full", "lat", 1, None)), ("x_clat_hist.12.log.zst", ("x", "clat_hist", 12, None)),
         ("lf_bw.log", ("lf", "bw", None, None)), ("p.results_slat.3.log", ("p.results", "slat", 3, None)),
         ("lat_log_lat_iops.2.log", ("lat_log_lat", "iops", 2, None)), ("j_clat.1.log.fz", ("j", "clat", 1, None)),
-        ("j_lat.1.log.10.0.0.1", ("j", "lat", 1, "10.0.0.1")), ("_bw.1.log", ("", "bw", 1, None)), ("lat.1.log.zst", ("", "lat", 1, None)),
+        ("j_lat.1.log.10.0.0.1", ("j", "lat", 1, "10.0.0.1")), ("_bw.1.log", ("", "bw", 1, None)),
+        ("lat.1.log.zst", ("", "lat", 1, None)),
         ("lat.log", None), ("notes.txt", None), ("x_lat.1.json", None),
     ],
 )  # fmt: skip
