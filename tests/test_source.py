@@ -62,3 +62,13 @@ def test_stem(path, stem):
 def test_error_is_one_printable_line():
     error = Source("a.log", b"").error(3, "a header", "\x1b[2Jevil\nsecond line")
     assert str(error) == "a.log:3: expected a header, found �[2Jevil"
+
+
+def test_whole_lines_leave_what_no_line_feed_ends():
+    source = Source("f", b"a\nb\r\nc")
+    for _ in range(2):  # a second pass says the same
+        assert list(source.whole_lines()) == [(1, "a"), (2, "b")]
+        assert source.torn == (3, "c")
+    source = Source("f", b"a\n")
+    assert list(source.whole_lines()) == [(1, "a")]
+    assert source.torn is None

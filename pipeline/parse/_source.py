@@ -46,7 +46,8 @@ class Source:
         self.path = name or shown(path)
         self._data = data
         self.damage: str | None = None  # set by reading: why the compressed bytes end early
-        self.ends_with_newline = True  # set by blocks() and numbered_lines(), when they have ended
+        self.ends_with_newline = True  # set by blocks() and numbered_lines(), before their last piece
+        self.torn: tuple[int, str] | None = None  # set by whole_lines(), when it has ended
         self.run_id: str | None = None  # by the manifest
         self.spill: Spill | None = None
         self.saw_siblings = False
@@ -104,7 +105,7 @@ class Source:
         """
         decoder = codecs.getincrementaldecoder(name)("replace") if (name := _wide_encoding(self._start)) else None
         rest = b""
-        is_first = True
+        is_first = self.ends_with_newline = True
         for chunk in self._chunks(size):
             part = rest + (decoder.decode(chunk).encode("utf-8", "replace") if decoder else chunk)
             if is_first:
@@ -140,6 +141,18 @@ class Source:
             for line in lines:
                 number += 1
                 yield number, line
+
+    def whole_lines(self) -> Iterator[tuple[int, str]]:
+        """The lines that a line feed ends; ``torn`` is then what stands behind the last of them, if anything does.
+
+        A file may end anywhere in such a rest: a number in it may be the beginning of a longer one.
+        """
+        self.torn = None
+        for item in self.numbered_lines():
+            if self.ends_with_newline:
+                yield item
+            else:
+                self.torn = item
 
     @cached_property
     def _start(self) -> bytes:

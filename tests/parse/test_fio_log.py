@@ -148,7 +148,7 @@ def test_code_is_compiled_where_no_folder_can_keep_it(monkeypatch):
         return real(**options)
 
     monkeypatch.setattr(numba, "njit", njit)
-    assert compiled._compile(lambda x: x + 1)(2) == 3
+    assert compiled.compiled(lambda x: x + 1)(2) == 3
 
 
 def test_recognition_and_short_logs_need_no_numba():

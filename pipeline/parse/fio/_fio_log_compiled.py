@@ -1,8 +1,6 @@
 """Private to ``fio_log`` and ``fio_hist_log``: the kernels as machine code for long logs, else as plain Python.
 
 Importing numba and loading its code costs about a second of CPU: more than reading some hundred KiB in plain Python.
-The code is kept beside the kernels or, where that folder is read-only, in the user's cache folder (or where
-NUMBA_CACHE_DIR says); where none of these can be written, each process compiles for itself (some two seconds).
 """
 
 from __future__ import annotations
@@ -10,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 
+from pipeline.parse._compiled import compiled
 from pipeline.parse.fio import _fio_log_kernel as plain
 from pipeline.parse.fio._fio_log_kernel import Bytes
 
@@ -57,13 +55,4 @@ def plain_kernels() -> Kernels:
 @cache
 def compiled_kernels() -> Kernels:
     """The kernels as numba compiles them."""
-    return Kernels(is_compiled=True, **{name: _compile(getattr(plain, name)) for name in _NAMES})
-
-
-def _compile(function: Callable[..., Any]) -> Any:
-    import numba
-
-    try:
-        return numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no folder to keep the code in
-        return numba.njit(nogil=True)(function)
+    return Kernels(is_compiled=True, **{name: compiled(getattr(plain, name)) for name in _NAMES})

@@ -62,15 +62,10 @@ def parse(source: Source) -> list[Report]:
     if _JSON_START.match(source.head):
         return _parse_json(source)
     runs = [_Run(source)]
-    held: tuple[int, str] | None = None
-    for item in source.numbered_lines():
-        if held is not None:
-            _read(runs, source, *held)
-        held = item
-    if held is not None and source.ends_with_newline:
-        _read(runs, source, *held)
-    elif held is not None and held[1].strip():
-        runs[-1].cut = held[0]
+    for line, text in source.whole_lines():
+        _read(runs, source, line, text)
+    if source.torn is not None and source.torn[1].strip():
+        runs[-1].cut = source.torn[0]
     runs = [run for run in runs if run.has_figures]
     if not runs:
         raise source.error(1, EXPECTED, source.head or "an empty file")
