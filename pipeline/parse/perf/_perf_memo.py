@@ -19,7 +19,7 @@ from pipeline.units import PERCENT
 _MAX_KNOWN = 200_000  # kinds of lines: CPUs × events, or tasks × events
 _MAX_LAYOUTS = 8  # of one number of fields
 _MAX_DIGITS = 24
-_TIME = re.compile(r"\s*[0-9]+\.[0-9]{9}")
+_TIME = re.compile(r" *[0-9]+\.[0-9]{9}")
 _SHARE = re.compile(r"\(?([0-9]{1,3}[.,][0-9]{2})%?\)?")
 
 Fields = Sequence[Any]

@@ -148,7 +148,7 @@ class Samples:
         before, _, behind = line.partition(b": ")
         who, _, time = before.rpartition(b" ")
         command = self._commands.get(who.rstrip())
-        event = self._bare_events.get(behind.split(None, 1)[0]) if command and behind else None
+        event = self._bare_events.get(behind.split(None, 1)[0]) if command and behind.strip() else None
         if command is None or event is None or not time.replace(b".", b"", 1).isdigit():
             return None
         return Head(event, command[0], None)
