@@ -55,7 +55,7 @@ def _add_totals(report: Report, rows: list[Interval]) -> None:
     """The operations row and a summary a phase; rate and duration stay null, as the last interval may be partial."""
     n = sum(row[1] for row in rows)
     n_skipped = sum(row[10] for row in rows if len(row) >= 11)
-    n_failed = sum(row[13] for row in rows) if len(rows[0]) >= 16 else None
+    n_failed = sum(sum(row[13:]) for row in rows) or None  # not counted, or not looked for: both are zeros
     total = _statistics(rows, 2)
     report.add("operations", **OP, n_ops=n, n_errors=n_failed, **{f"latency_{k}": v for k, v in total.items()})
     if n:
