@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from pipeline import arrow
 from pipeline.assembling import write_entries
-from pipeline.campaign import Manifest, check_slug, manifests_below
+from pipeline.campaign import MANIFEST, Manifest, check_slug, manifests_below
 from pipeline.errors import SpecError
 from pipeline.output import INCOMING, remove, sole_writer
 from pipeline.parse._source import Source, shown
 from pipeline.project import raw_folder, store_folder, tidy_folder
-from pipeline.reading import items_of
+from pipeline.reading import items_of, no_log
 from pipeline.store import Entry, prune
 from pipeline.workers import read_all
 
@@ -72,9 +72,8 @@ def _write_campaign(slug: str, root: Path, entries: list[Entry]) -> int:
     """Write the tables of a campaign, and tell what was not read; the number of files."""
     raw = raw_folder(slug, root)
     if not any(entry.runs for entry in entries):
-        raise next(
-            entry.error for wanted in (False, True) for entry in entries if entry.error and entry.is_unknown is wanted
-        )
+        errors = [entry.error for entry in sorted(entries, key=lambda entry: entry.is_unknown) if entry.error]
+        raise errors[0] if errors else no_log(str(raw.relative_to(root)))
     manifests = manifests_below(raw)
     files = _files(raw, entries, manifests)
     problems = [*_failure_rows(entries, manifests), *_hash_rows(raw, root, files, manifests)]
@@ -93,15 +92,22 @@ def _files(raw: Path, entries: list[Entry], manifests: Manifests) -> Rows:
     rows: Rows = []
     for entry in entries:
         path = entry.item.path
+        if path.name == MANIFEST:
+            continue
         manifest = manifests.get(path.parent)
         expected = {file.path: file.sha256 for file in manifest.files} if manifest else {}
-        status = "read" if entry.runs else "not_read" if entry.is_unknown else "failed"
-        if entry.sha256 and expected.get(path.name, entry.sha256) != entry.sha256:
-            status = "changed"
+        is_changed = entry.sha256 and expected.get(path.name, entry.sha256) != entry.sha256
         rows.append({"run_id": _run_id(path, manifests), "path": shown(path.relative_to(raw)),
-                     "n_bytes": entry.n_bytes, "sha256": entry.sha256, "status": status,
+                     "n_bytes": entry.n_bytes, "sha256": entry.sha256,
+                     "status": "changed" if is_changed else _status(entry),
                      "tool": entry.runs[0].tool if entry.runs else None})  # fmt: skip
     return rows
+
+
+def _status(entry: Entry) -> str:
+    if entry.error is None:
+        return "read" if entry.runs else "not_a_log"
+    return "not_read" if entry.is_unknown else "failed"
 
 
 def _run_id(path: Path, manifests: Manifests) -> str:

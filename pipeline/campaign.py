@@ -20,32 +20,40 @@ from pipeline.project import INDEX, find_root
 
 MANIFEST = "manifest.json"
 FORMAT = 1
+STATES = ("complete", "failed", "timed_out", "cancelled", "interrupted", "refused")
 _SLUG = re.compile(r"(?=.*[a-z])[a-z0-9][a-z0-9-]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
-_INDEX_HEADER = "# The campaigns that dvc.yaml iterates over; written by `python -m pipeline import`.\n"
+_INDEX_HEADER = "# The campaigns that dvc.yaml iterates over; written by `python -m pipeline import` and `run`.\n"
 
 
 @dataclass(frozen=True)
 class RawFile:
-    """A raw file: its path inside the run folder, its size, its hash, and where an import took it from."""
+    """A raw file: its path inside the run folder, its size, its hash, and where an import took it from.
+
+    ``is_log`` is false for what collecting wrote beside the logs (scripts, status files): no reader is asked for it.
+    """
 
     path: str
     n_bytes: int
     sha256: str
     imported_from: str | None = None
+    is_log: bool = True
 
     @classmethod
-    def of(cls, path: Path, imported_from: str | None = None) -> RawFile:
+    def of(cls, path: Path, imported_from: str | None = None, *, is_log: bool = True) -> RawFile:
         """Describe a file on disk."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return cls(path.name, path.stat().st_size, digest, imported_from)
+        return cls(path.name, path.stat().st_size, digest, imported_from, is_log)
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a run folder holds: which run of which campaign it was, how it ran, and its files."""
+    """What a run folder holds: which run of which campaign it was, how it ran, and its files.
+
+    ``attempt`` counts from 1 how often this repeat was tried; ``state`` is one of ``STATES``.
+    """
 
     run_id: str
     campaign: str
@@ -57,6 +65,23 @@ class Manifest:
     started_at: str | None = None
     exit_status: int | None = None
     files: tuple[RawFile, ...] = field(default_factory=tuple)
+    attempt: int = 1
+    state: str = STATES[0]
+    stopped_at: str | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the run ended by itself, as far as is known."""
+        return self.state == STATES[0]
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether it is known how the run ended: of logs that were imported it is not."""
+        return not self.is_complete or self.stopped_at is not None
+
+    def may_be_log(self, name: str) -> bool:
+        """Whether a reader is to be asked for a file of the folder; also for one that the manifest does not name."""
+        return all(file.is_log for file in self.files if file.path == name)
 
     @classmethod
     def load(cls, path: Path) -> Manifest:
@@ -71,7 +96,11 @@ class Manifest:
             raise SpecError(
                 f"{path}: expected a manifest as `python -m pipeline import` writes it: {error!r}"
             ) from error
-        check_name("run_id", manifest.run_id, _RUN_ID, str(path))
+        check_run_id(manifest.run_id, str(path))
+        if manifest.state not in STATES:
+            raise SpecError(f"{path}: state: expected one of {', '.join(STATES)}, found {manifest.state!r}")
+        if type(manifest.attempt) is not int or manifest.attempt < 1:
+            raise SpecError(f"{path}: attempt: expected a count from 1, found {manifest.attempt!r}")
         return manifest
 
     def save(self, folder: Path) -> None:
@@ -122,6 +151,11 @@ def load_yaml(path: Path) -> Any:
         raise SpecError(f"{path}: expected a readable YAML file, found: {error}") from error
 
 
+def check_run_id(run_id: object, where: str = "a run") -> str:
+    """A run id, which is a folder name too."""
+    return check_name("run_id", run_id, _RUN_ID, where)
+
+
 def check_slug(slug: str) -> str:
     """A campaign's name: lower-case letters, digits and hyphens, so that it is safe as a folder and in a shell."""
     check_name("campaign", slug, _SLUG, "use lower-case letters, digits and hyphens, e.g. 2026-11-nvme-depth")
@@ -144,19 +178,30 @@ def check_name(what: str, value: object, pattern: re.Pattern[str], where: str) -
 
 def load_index(root: Path | None = None) -> list[str]:
     """The campaigns of ``data/campaigns/index.yaml``, in its order."""
-    root = root or find_root()
-    content = load_yaml(root / INDEX)
-    if not isinstance(content, dict) or not isinstance(content.get("campaigns"), dict):
-        raise SpecError(f"{root / INDEX}: expected a mapping `campaigns:`, found {type(content).__name__}")
-    return [check_slug(slug) for slug in content["campaigns"]]
+    return list(_index(root or find_root())["campaigns"])
 
 
-def add_to_index(root: Path, slug: str) -> None:
-    """Add a campaign to the index; nothing changes if it is there."""
-    slugs = load_index(root)
-    if slug not in slugs:
-        content: dict[str, Any] = {"campaigns": {name: {} for name in sorted([*slugs, slug])}}
+def add_to_index(root: Path, slug: str, *, is_collected: bool = False) -> None:
+    """Add a campaign to the index; nothing changes if it is there.
+
+    Of a collected one DVC pulls the raw logs by its ledger; of any other they are in git.
+    """
+    content = old = _index(root)
+    for group in ("campaigns", "collected") if is_collected else ("campaigns",):
+        content = {**content, group: {name: {} for name in sorted({*content[group], slug})}}
+    if content != old:
         write_atomically(root / INDEX, _INDEX_HEADER + yaml.safe_dump(content))
+
+
+def _index(root: Path) -> dict[str, dict[str, Any]]:
+    path = root / INDEX
+    content = load_yaml(path)
+    if not isinstance(content, dict) or not isinstance(content.get("campaigns"), dict):
+        raise SpecError(f"{path}: expected a mapping `campaigns:`, found {type(content).__name__}")
+    content.setdefault("collected", {})
+    for slug in [*content["campaigns"], *content["collected"]]:
+        check_slug(slug)
+    return content
 
 
 def spec_path(root: Path, slug: str) -> Path:

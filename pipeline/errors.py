@@ -33,3 +33,11 @@ class SchemaError(PipelineError):
 
 class AnalysisError(PipelineError):
     """Data that cannot support the analysis that was asked for."""
+
+
+class CollectError(PipelineError):
+    """A host, or what came from one, is not as it must be."""
+
+
+class UnreachableError(CollectError):
+    """A host does not answer, or its connection broke; worth another try."""

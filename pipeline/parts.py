@@ -84,7 +84,7 @@ def pieces(report: Report, table: str, rows: list[Row], blocks: list[Block]) -> 
     if rows:
         yield arrow.table_of_rows(table, [{**keys, **row} for row in rows], is_compact=True)
     for block in blocks:
-        yield arrow.table_of_block(table, {**keys, **block}, is_compact=True)
+        yield arrow.table_of_blocks(table, [{**keys, **block}], is_compact=True)
 
 
 def rename_run(part: Part, old: str, new: str) -> None:

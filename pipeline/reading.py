@@ -2,7 +2,8 @@
 
 A run folder is one that holds a ``manifest.json``: its reports share the manifest's run id. Without one, a log that
 names the report it belongs to (fio's logs beside its JSON) joins that report. Any other file is a run of its own. What
-no reader knows in a folder is named in a warning; it is no error.
+no reader knows in a folder is named in a warning; it is no error. The manifest of a run that did not end well is read
+itself, so that the run shows also where no log of it can be read.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+
+import pyarrow as pa
 
 from pipeline import tidy
 from pipeline.campaign import MANIFEST, Manifest, is_file, manifests_below, paths_below
 from pipeline.errors import ParseError, PipelineError, SchemaError, UnknownFormatError
 from pipeline.joining import join, run_of
+from pipeline.outcome import describe, record
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source, shown
 from pipeline.parts import Part, Parts
@@ -37,6 +40,13 @@ class Item:
     manifest: Manifest | None = None
     is_named: bool = False  # by the user, not found in a folder: it must be readable
 
+    @property
+    def is_record(self) -> bool:
+        """Whether collecting wrote the file to tell of a run: no reader is asked for it."""
+        return self.manifest is not None and (
+            self.path.name == MANIFEST or not self.manifest.may_be_log(self.path.name)
+        )
+
 
 @dataclass
 class FileReading:
@@ -45,6 +55,7 @@ class FileReading:
     item: Item
     reports: list[Report] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
+    tables: dict[str, pa.Table] = field(default_factory=dict)  # of the reports' rows, once they were checked
     siblings: bool = False  # whether the reader looked at the files beside it
     error: ParseError | None = None
     is_passing: bool = False  # the error is of the machine, and may be gone next time
@@ -61,11 +72,12 @@ def read(path: str | Path, tool: str | None = None) -> Tables:
     ``tool`` (``fio``, ``diskspd``, …) restricts the readers; without it the content decides. Returns the tidy tables,
     by attribute or by key. Raises ParseError when nothing can be read; in a folder, when no file could be read.
     """
-    readings = [read_file(item) for item in items_of([to_path(path)], tool)]
-    try:
-        return _tables(readings)
-    except SchemaError:  # of one file: the others are still good
-        return _tables(check_all(readings))
+    with _without_collector():
+        readings = [read_file(item) for item in items_of([to_path(path)], tool)]
+        try:
+            return _tables(readings)
+        except SchemaError:  # of one file: the others are still good
+            return _tables(check_all(readings))
 
 
 def _tables(readings: list[FileReading]) -> Tables:
@@ -73,7 +85,7 @@ def _tables(readings: list[FileReading]) -> Tables:
     reports = [(report, reading) for reading in readings for report in reading.reports]
     if not reports:
         errors = sorted((reading for reading in readings if reading.error), key=lambda reading: reading.is_unknown)
-        raise cast(ParseError, errors[0].error)
+        raise errors[0].error if errors and errors[0].error else no_log(readings[0].item.name)
     runs = [run_of(report, str(reading.item.path), is_only=len(reading.reports) == 1) for report, reading in reports]
     join(runs)
     for run, (report, _) in zip(runs, reports, strict=True):
@@ -82,6 +94,11 @@ def _tables(readings: list[FileReading]) -> Tables:
         if run.is_alone and report.alone:
             report.incomplete(*report.alone)
     return tidy.tables_of(report for report, _ in reports)
+
+
+def no_log(name: str) -> ParseError:
+    """The error of a folder in which collecting left no log: none was refused, there is none."""
+    return UnknownFormatError(name, None, "a log", "none: the manifest says that no file is one")
 
 
 def items_of(paths: list[Path], tool: str | None = None, base: Path | None = None) -> Iterator[Item]:
@@ -97,9 +114,11 @@ def items_of(paths: list[Path], tool: str | None = None, base: Path | None = Non
         return Item(path.absolute(), shown(path.relative_to(base) if base else path), tool, manifest, is_named)
 
     for path in paths:
-        below = paths_below(path) if path.is_dir() else []
-        files = [file for file in below if file.name != MANIFEST and not _is_open_folder(file)]
-        manifests = manifests_below(path) if files else {}
+        below = [file for file in paths_below(path) if not _is_open_folder(file)] if path.is_dir() else []
+        manifests = manifests_below(path) if below else {}
+        failed = [folder / MANIFEST for folder, manifest in manifests.items() if not manifest.is_complete]
+        # What tells of a run as a whole comes last, so that a log which has figures gives its row.
+        files = [file for file in below if file.name != MANIFEST] + failed
         items = [item(file, manifests.get(file.parent)) for file in files] or [item(path, is_named=True)]
         for found in items:
             if found.path not in seen:
@@ -172,6 +191,8 @@ def _reports(source: Source, item: Item) -> list[Report]:
     """Reports of one file, with their keys filled in; ParseError when nothing can be read."""
     if not is_file(item.path):
         raise UnknownFormatError(source.path, None, "a file or a folder with files", _kind(item.path))
+    if item.is_record:
+        return _record(source, item)
     name = find_reader(source, item.tool)
     if name is None:
         wanted = " or ".join(load_reader(reader).EXPECTED for reader in readers_of(item.tool)) if item.tool else ""
@@ -182,8 +203,16 @@ def _reports(source: Source, item: Item) -> list[Report]:
     reports = read_source(source, load_reader(name))
     if item.manifest:
         for report in reports:
-            _describe_by_manifest(report, item.manifest)
+            describe(report, item.manifest)
     return reports
+
+
+def _record(source: Source, item: Item) -> list[Report]:
+    """What the manifest tells of a run that did not end well; nothing of any other file that is no log."""
+    manifest = item.manifest
+    if manifest is None or item.path.name != MANIFEST or item.tool not in (None, manifest.tool):
+        return []
+    return [record(source, manifest)]
 
 
 def _kind(path: Path) -> str:
@@ -210,16 +239,13 @@ def read_source(source: Source, reader: Reader) -> list[Report]:
     return reports
 
 
-def _describe_by_manifest(report: Report, manifest: Manifest) -> None:
-    report.describe(campaign=manifest.campaign, host=manifest.host, point=manifest.point, repeat=manifest.repeat)
-    if report.tool == manifest.tool:
-        # The manifest knows of the run as a whole; what the tool itself says of command and start comes first.
-        known = {"command": manifest.command, "exit_status": manifest.exit_status, "started_at": manifest.started_at}
-        report.describe(**{name: value for name, value in known.items() if report.run.get(name) is None})
-
-
 def check_all(readings: list[FileReading]) -> list[FileReading]:
-    """Hold all reports against the schema at once; where they fail, each file for itself, so that only one fails."""
+    """Make each file's tables, and hold all of them against the schema at once; where that fails, each for itself."""
+    for reading in readings:
+        try:
+            reading.tables = tidy.arrow_tables(reading.reports)
+        except SchemaError as error:
+            _refuse(reading, error)
     try:
         _check(readings)
     except SchemaError:
@@ -227,11 +253,16 @@ def check_all(readings: list[FileReading]) -> list[FileReading]:
             try:
                 _check([reading])
             except SchemaError as error:
-                reading.error = _as_parse_error(error, reading.reports[0].source.path)
-                reading.reports, reading.parts = [], []
+                _refuse(reading, error)
     return readings
 
 
 def _check(readings: list[FileReading]) -> None:
-    for name, table in tidy.arrow_tables(report for reading in readings for report in reading.reports).items():
-        tidy.check(name, table)
+    for name in dict.fromkeys(name for reading in readings for name in reading.tables):
+        tidy.check(name, pa.concat_tables(reading.tables[name] for reading in readings if name in reading.tables))
+
+
+def _refuse(reading: FileReading, error: SchemaError) -> None:
+    """Give a file up, so that only it fails."""
+    reading.error = _as_parse_error(error, reading.reports[0].source.path)
+    reading.reports, reading.parts, reading.tables = [], [], {}

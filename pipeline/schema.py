@@ -108,6 +108,9 @@ _ALL = (
         Column("is_complete", "flag", "", "Whether the report is whole and the run ended by itself.", required=True),
         _text("source_path", "The raw file, relative to the project or as given.", required=True),
         _text("source_sha256", "SHA-256 of the raw file's bytes.", required=True),
+        _count("attempt", "How often this repeat had been tried then, from 1; null: nobody counted."),
+        _text("state", "How the run ended: complete, failed, timed_out, cancelled, interrupted or refused; null: not "
+              "known, as of logs that were imported."),
     ),
     _table(
         "parameters", "a setting as recorded", *_REPORT, JOB,
@@ -126,8 +129,8 @@ _ALL = (
         _text("path", "The file, relative to the campaign's raw folder.", required=True),
         _count("n_bytes", "Size of the file.", unit="B"),
         _text("sha256", "SHA-256 of its bytes.", required=True),
-        _text("status", "read; not_read: no reader knows it; failed: its reader gave up; changed: not the manifest's.",
-              required=True),
+        _text("status", "read; not_read: no reader knows it; failed: its reader gave up; changed: not the manifest's; "
+              "not_a_log: what collecting wrote beside the logs.", required=True),
         _text("tool", "The tool whose reader took it."),
     ),
     _table(

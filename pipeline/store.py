@@ -19,7 +19,6 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from pipeline import tidy
 from pipeline.errors import ParseError, UnknownFormatError
 from pipeline.joining import Run, run_of
 from pipeline.output import remove
@@ -27,8 +26,8 @@ from pipeline.parse._source import Source
 from pipeline.parts import Part, replace
 from pipeline.reading import FileReading, Item, check_all, read_file
 
-_CODE = ("parse", "arrow.py", "campaign.py", "errors.py", "joining.py", "parts.py", "project.py", "reading.py",
-         "schema.py", "store.py", "tidy.py", "tools.py", "units.py")  # fmt: skip
+_CODE = ("parse", "arrow.py", "campaign.py", "errors.py", "joining.py", "outcome.py", "parts.py", "project.py",
+         "reading.py", "schema.py", "store.py", "tidy.py", "tools.py", "units.py")  # fmt: skip
 ENTRY, TABLES = "entry.json", "tables.arrows"
 Alone = tuple[int | None, str, str]
 
@@ -108,8 +107,7 @@ def _save(reading: FileReading, source: Source, folder: Path) -> Entry:
     item, reports, error = reading.item, reading.reports, reading.error
     files = [part.file for part in reading.parts]
     if reports:
-        tables = tidy.arrow_tables(reports)
-        _write(folder / TABLES, lambda file: _write_streams(tables, file))
+        _write(folder / TABLES, lambda file: _write_streams(reading.tables, file))
         files.append(folder / TABLES)
     content = {
         "sha256": _sha256(source),
@@ -139,7 +137,7 @@ def _write(place: Path, write: Callable[[BinaryIO], object]) -> None:
 def _write_streams(tables: dict[str, pa.Table], file: BinaryIO) -> None:
     for table in tables.values():
         with pa.ipc.new_stream(file, table.schema) as stream:
-            stream.write_table(table)
+            stream.write_table(table.combine_chunks())  # it would write a batch a chunk
 
 
 def _load(item: Item, folder: Path, content: dict[str, Any]) -> Entry:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from pipeline.parse._report import Report
 
 _PANDAS_DTYPE = {
-    pa.string(): pd.StringDtype(na_value=math.nan),
+    pa.large_string(): pd.StringDtype(na_value=math.nan),
     pa.int64(): pd.Int64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
 }
@@ -66,19 +68,34 @@ def arrow_tables(reports: Iterable[Report]) -> dict[str, pa.Table]:
     """The rows of all reports as Arrow tables of the schema. SchemaError when a value is not of its column's type."""
     from pipeline import arrow
 
-    pieces: dict[str, list[pa.Table]] = {}
+    pieces: dict[str, list[tuple[Mapping[str, str], list[Any], bool]]] = {}
     runs = []
     for report in reports:
         keys = {"run_id": report.run_id, "tool": report.tool}
         source = {"source_path": report.source.path, "source_sha256": report.source.sha256}
         if not report.is_part:
             runs.append({**report.run, **keys, **source})
-        for name, rows in report.rows.items():
-            pieces.setdefault(name, []).append(arrow.table_of_rows(name, [{**keys, **row} for row in rows]))
-        for name, blocks in report.blocks.items():
-            pieces.setdefault(name, []).extend(arrow.table_of_block(name, {**keys, **block}) for block in blocks)
-    tables = {name: pa.concat_tables(parts) for name, parts in pieces.items()}
+        for held, is_blocks in ((report.rows, False), (report.blocks, True)):
+            for name, piece in held.items():
+                pieces.setdefault(name, []).append((keys, piece, is_blocks))
+    tables = {name: _joined(name, found) for name, found in pieces.items()}
     return {"runs": arrow.table_of_rows("runs", runs), **tables} if runs else tables
+
+
+def _joined(name: str, pieces: list[tuple[Mapping[str, str], list[Any], bool]]) -> pa.Table:
+    """One table of keys with their rows or blocks, in their order; a small table a report would cost more than rows."""
+    from pipeline import arrow
+
+    tables = []
+    for is_blocks, group in groupby(pieces, key=itemgetter(2)):
+        found = list(group)
+        if is_blocks:
+            tables.append(
+                arrow.table_of_blocks(name, [{**keys, **block} for keys, blocks, _ in found for block in blocks])
+            )
+        else:
+            tables.append(arrow.table_of_rows(name, [{**keys, **row} for keys, rows, _ in found for row in rows]))
+    return pa.concat_tables(tables)
 
 
 def tables_of(reports: Iterable[Report]) -> Tables:

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 _ACT_HEADER = """
 ACT version 6.6
@@ -136,11 +137,17 @@ def _fio_json_job(rng: np.random.Generator, number: int) -> dict[str, object]:
             "latency_ms": {}}  # fmt: skip
 
 
+def _fio_bin_middles(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """What fio names the bins of values: their middles, of 64 bins for each power of two above 128."""
+    width = 1 << np.maximum(np.log2(np.maximum(values, 1)).astype(int) - 6, 0)
+    return values // width * width + width // 2
+
+
 def _fio_json_direction(rng: np.random.Generator) -> dict[str, object]:
     n_ops = int(rng.integers(200_000, 400_000))
     phases = {}
     for phase, middle in (("slat_ns", 2_000), ("clat_ns", 90_000), ("lat_ns", 92_000)):
-        edges = np.unique((middle * rng.lognormal(0, 0.6, 260)).astype(int) | 1)
+        edges = np.unique(_fio_bin_middles((middle * rng.lognormal(0, 0.6, 900)).astype(int)))
         counts = rng.multinomial(n_ops, np.full(len(edges), 1 / len(edges)))
         total = int((edges * counts).sum())
         phases[phase] = {

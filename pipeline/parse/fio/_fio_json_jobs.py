@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, cast
 
@@ -124,6 +124,9 @@ class Job:
     options: Options  # of a merged entry the global ones alone: its own are of one section of several
     workers: int | None = None
     is_merged: bool = False
+    known: dict[str, tuple[Amounts, Counter[str]]] = field(
+        default_factory=dict
+    )  # by ``amounts_of``, so that it is done once
 
     @property
     def host(self) -> str | None:
@@ -141,6 +144,20 @@ class Job:
         levels = self.entry.get("iodepth_level")
         value = levels.get("1") if isinstance(levels, dict) else None
         return float(value) if isinstance(value, int | float) else None
+
+
+def amounts_of(job: Job, op: str, version: tuple[int, int] | None, figures: Figures | None = None) -> Amounts | None:
+    """What a job did in a direction; None when it says nothing. ``figures`` learns of its bad numbers."""
+    data = job.direction(op)
+    if data is None:
+        return None
+    if op not in job.known:
+        own = Figures()
+        job.known[op] = own.amounts(data, version), own.bad
+    amounts, bad = job.known[op]
+    if figures is not None and bad:
+        figures.bad.update(bad)
+    return amounts
 
 
 def host_of(holder: dict[str, Any]) -> str | None:

@@ -28,6 +28,10 @@ _OF_WINDOWS = {
     "iops_mean": ("ops_per_s_mean", "1/s", 1), "iops_stddev": ("ops_per_s_stddev", "1/s", 1),
     "iops_samples": ("ops_per_s_samples", "1", 1),
 }  # fmt: skip
+_WINDOWS = {
+    f"{kind}_samples": {key: column for key, column in _OF_WINDOWS.items() if key.startswith(kind)}
+    for kind in ("bw", "iops")
+}
 _OF_DIRECTION = {
     "short_ios": ("short_ios", "1", 1), "drop_ios": ("dropped_ios", "1", 1),
     "cachehit": ("cache_hit_ratio", "1", units.PERCENT),
@@ -80,6 +84,7 @@ class Metrics:
 
     def __init__(self, report: Report, figures: Figures) -> None:
         self.report, self.figures = report, figures
+        self._series: list[tuple[str, str, float, str]] = []  # rows of metric_series
 
     def add(self, document: Document, jobs: list[Job]) -> None:
         """Add the parameters and metrics of a document."""
@@ -97,6 +102,9 @@ class Metrics:
             scaled = self.figures.scaled(idleness, key, units.MICRO if is_unit else units.PERCENT)
             metric = f"cpu_idle_{key}_s" if is_unit else "cpu_idle_ratio"
             self._metric(metric, {"cpu": None if is_unit else key}, scaled, "s" if is_unit else "1")
+        if self._series:
+            columns = zip(("metric", "labels", "value", "unit"), zip(*self._series, strict=True), strict=True)
+            self.report.add_block("metric_series", {name: list(values) for name, values in columns})
 
     def _add_common_parameters(self, document: Document) -> None:
         for name in ("timestamp_ms", "timestamp", "time"):
@@ -132,7 +140,8 @@ class Metrics:
                     self._metric("iodepth_ratio", {**labels, "at": kind, "depth": depth}, share, "1")
         self._add_shares(entry, labels)
         for op in DIRECTIONS:
-            self._add_direction(job.direction(op) or {}, {**labels, "op": op})
+            if data := job.direction(op):
+                self._add_direction(data, {**labels, "op": op})
         self._add_blocks(entry.get("block"), labels)
         steady = entry.get("steadystate")
         if isinstance(steady, dict):
@@ -166,11 +175,9 @@ class Metrics:
                 lower = edge
 
     def _add_direction(self, data: dict[str, Any], labels: dict[str, Any]) -> None:
-        for kind in ("bw_", "iops_"):  # no samples: the run was shorter than a window, and fio prints zeros
-            keys = [key for key in _OF_WINDOWS if key.startswith(kind)]
-            if data.get(f"{kind}samples", 1) and any(data.get(key) for key in keys):
-                for key in keys:
-                    metric, unit, factor = _OF_WINDOWS[key]
+        for samples, columns in _WINDOWS.items():  # no samples: the run was shorter than a window, and fio prints zeros
+            if data.get(samples, 1) and any(data.get(key) for key in columns):
+                for key, (metric, unit, factor) in columns.items():
                     self._metric(metric, labels, self.figures.scaled(data, key, factor), unit)
         for key, (metric, unit, factor) in _OF_DIRECTION.items():
             value = self.figures.scaled(data, key, factor)
@@ -212,8 +219,7 @@ class Metrics:
 
     def _metric(self, metric: str, labels: dict[str, Any], value: float | None, unit: str) -> None:
         if value is not None:
-            text = _label_text(tuple(labels.items()))
-            self.report.add("metric_series", metric=metric, labels=text, value=value, unit=unit)
+            self._series.append((metric, _label_text(tuple(labels.items())), value, unit))
 
 
 @lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ from math import inf
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from pipeline import units
@@ -15,7 +16,16 @@ from pipeline.parse._report import Report, Row
 from pipeline.parse.fio import _fio_json_options as fio_options
 from pipeline.parse.fio._fio_intervals import Ends
 from pipeline.parse.fio._fio_json_bins import PLACE, UNITS_A_US, Histogram, edges_of, places_of
-from pipeline.parse.fio._fio_json_jobs import DIRECTIONS, LIMIT, Amounts, Figures, Job, per_unit, queue_depth
+from pipeline.parse.fio._fio_json_jobs import (
+    DIRECTIONS,
+    LIMIT,
+    Amounts,
+    Figures,
+    Job,
+    amounts_of,
+    per_unit,
+    queue_depth,
+)
 from pipeline.parse.fio._fio_json_text import PADDING, Document
 from pipeline.parse.fio._fio_segments import Segments
 
@@ -30,7 +40,8 @@ _BLOCKS = [
 _DEFAULT_BLOCK = 4096
 _MISPLACED = ((3, 2), (3, 13))  # these put the percentiles of the total latency under clat_ns
 _KEY_DIGITS = 18
-_NONE = np.array(None)
+_STATISTICS = {"mean": "mean_s", "stddev": "stddev_s", "min": "min_s", "max": "max_s"}
+_NUMBERS = {int, float}
 _INDEXED = "FIO_IO_U_PLAT_NR"  # to 2.19 the keys of bins are indices, all of them listed, and this one
 
 
@@ -77,11 +88,10 @@ class Rows:
     def _directions(self, job: Job) -> Iterator[tuple[str, dict[str, Any], Amounts]]:
         longest = None
         for op in DIRECTIONS:
-            data = job.direction(op)
-            if data is not None:
-                amounts = self.figures.amounts(data, self.version)
+            amounts = amounts_of(job, op, self.version, self.figures)
+            if amounts is not None:
                 longest = max(longest or 0.0, amounts.runtime_s or 0.0) or None
-                yield op, data, amounts
+                yield op, job.entry[op], amounts
         data = job.direction("sync")
         if data is not None:
             # With fdatasync fio counts no syncs in total_ios, but their latencies in N.
@@ -116,53 +126,52 @@ class Rows:
         whole: dict[str, float | None] = {}
         means: dict[str, float] = {}
         for phase, block, scale in latency_blocks(keys["op"], data):
-            taken = {name: self.figures.scaled(block, name, scale) for name in ("mean", "stddev", "min", "max")}
+            statistics = {column: self.figures.scaled(block, name, scale) for name, column in _STATISTICS.items()}
             n_ops = self.figures.whole(block, "N")
-            if not n_ops and (n_ops == 0 or not any(taken.values())):
+            if not n_ops and (n_ops == 0 or not any(statistics.values())):
                 continue  # not measured: gtod_reduce, disable_lat, slat of a synchronous engine
-            statistics = {f"{name}_s": value for name, value in taken.items()}
             if phase in ("total", "sync"):
                 whole = statistics
-            means |= {phase: taken["mean"]} if taken["mean"] is not None else {}
-            self.report.add("latency_summary", **keys, phase=phase, n_ops=n_ops, **statistics)
+            if (mean := statistics["mean_s"]) is not None:
+                means[phase] = mean
+            of_phase = {**keys, "phase": phase}
+            self.report.add("latency_summary", **of_phase, n_ops=n_ops, **statistics)
             lists_total = phase == "completion" and any(_is_misplaced(self.version, member) for member in members)
-            self._add_percentiles(keys, "total" if lists_total else phase, block, scale)
+            self._add_percentiles({**of_phase, "phase": "total"} if lists_total else of_phase, block, scale)
             slack = depth + 0.01 * (amounts.n_ops or 0)
-            self._add_bins(keys, phase, block, scale, (n_ops, 0) if n_ops else (amounts.n_ops, slack))
+            self._add_bins(of_phase, block, scale, (n_ops, 0) if n_ops else (amounts.n_ops, slack))
         parts = [part for part in ("submission", "completion") if means.get(part, 0.0) > 2 * means.get("total", inf)]
         for part in parts:  # a unit is wrong: fio itself keeps to one in a direction
             self.impossible.append(f"{means['total']:.3g} s, of which {means[part]:.3g} s {part}, of {keys['op']}")
         return whole
 
-    def _add_percentiles(self, keys: Row, phase: str, block: dict[str, Any], scale: float) -> None:
+    def _add_percentiles(self, keys: Row, block: dict[str, Any], scale: float) -> None:
         held = block.get("percentile")
         if not isinstance(held, dict) or not held:
             return
-        percentiles = _percentiles(tuple(held))
-        values = np.array(list(held.values())) if None not in percentiles else _NONE
-        if values.dtype.kind not in "if" or not (values.min() >= 0 and values.max() < LIMIT):
+        percentiles, divisor = _percentiles(tuple(held)), per_unit(scale)
+        latencies_s = [value / divisor for value in held.values() if type(value) in _NUMBERS and 0 <= value < LIMIT]
+        if None in percentiles or len(latencies_s) < len(held):
             kept = [key for key, value in zip(held, percentiles, strict=True) if value is not None]
-            values = np.array([self.figures.number(held, key) for key in kept], dtype=np.float64)  # None becomes NaN
+            numbers = [self.figures.number(held, key) for key in kept]
+            latencies_s = [np.nan if value is None else value / divisor for value in numbers]
             for key in held.keys() - set(kept) - {PADDING}:
                 self.figures.bad[f"percentile {key}"] += 1
             percentiles = _percentiles(tuple(kept))
-        figures = {"percentile": percentiles, "latency_s": values / per_unit(scale)}
-        self.percentiles.add({**keys, "phase": phase}, len(values), figures)
+        self.percentiles.add(keys, len(percentiles), {"percentile": percentiles, "latency_s": latencies_s})
 
-    def _add_bins(
-        self, keys: Row, phase: str, block: dict[str, Any], scale: float, expected: tuple[int | None, float]
-    ) -> None:
+    def _add_bins(self, keys: Row, block: dict[str, Any], scale: float, expected: tuple[int | None, float]) -> None:
         found = self._histogram(block.get("bins"))
         if found is None or scale not in UNITS_A_US:
             return
-        (bin_keys, counts), is_indexed = found
-        total, (n_ops, slack) = int(counts.sum()), expected
+        (bin_keys, counts, total), is_indexed = found
+        n_ops, slack = expected
         if n_ops is not None and abs(total - n_ops) > slack:
-            self.mismatches.append(f"{total} in the bins of {keys['op']} {phase}, {n_ops} measured")
+            self.mismatches.append(f"{total} in the bins of {keys['op']} {keys['phase']}, {n_ops} measured")
         if self.layout != (scale, is_indexed):
             self.bins.write()
             self.layout = scale, is_indexed
-        self.bins.add({**keys, "phase": phase}, len(counts), {"key": bin_keys, "count": counts})
+        self.bins.add(keys, len(counts), {"key": bin_keys, "count": counts})
 
     def _with_edges(self, columns: dict[str, Any]) -> tuple[dict[str, Any], NDArray[np.bool_] | None]:
         """The columns of latency_bins of keys and counts, without empty bins and those that are not fio's."""
@@ -170,10 +179,17 @@ class Rows:
         edges, counts = edges_of(scale, is_indexed=is_indexed), columns["count"]
         places, is_known = places_of(columns["key"], edges)
         is_kept = is_known & (counts > 0)
-        if not is_known.all():
+        if is_all := bool(is_kept.all()):
+            kept = places
+        else:
             self.unknown_bins += [str(key) for key in columns["key"][~is_known & (counts > 0)].tolist()]
-        found = {"lower_s": edges.lower_s[places], "upper_s": edges.upper_s[places], "count": counts}
-        return found, None if is_kept.all() else is_kept
+            kept, counts = places[is_kept], counts[is_kept]
+        found = {  # an edge takes a place in memory once, whatever the number of the bins that have it
+            "lower_s": pa.DictionaryArray.from_arrays(kept, pa.array(edges.lower_s), safe=False),
+            "upper_s": pa.DictionaryArray.from_arrays(kept, pa.array(edges.upper_s, from_pandas=True), safe=False),
+            "count": counts,
+        }
+        return found, None if is_all else is_kept
 
     def _histogram(self, held: object) -> tuple[Histogram, bool] | None:
         """The bins of a block, and whether their keys are indices; None when there are none."""
@@ -190,7 +206,7 @@ class Rows:
             elif count:
                 pairs.append((int(key), count))
         columns = np.array(pairs, dtype=np.int64).reshape(-1, 2)
-        return Histogram(columns[:, 0], columns[:, 1]), _INDEXED in held
+        return Histogram(columns[:, 0], columns[:, 1], int(columns[:, 1].sum())), _INDEXED in held
 
 
 @lru_cache(maxsize=1024)
@@ -237,8 +253,8 @@ def _has_io(job: Job, op: str) -> bool:
 
 def _block_size(job: Job, op: str, version: tuple[int, int] | None) -> int | None:
     """The recorded size; fio's default where none is recorded and the amounts agree with it."""
-    amounts = Figures().amounts(job.direction(op) or {}, version)
-    if not job.options.has_any("bs", "bsrange", "bssplit") and job.options.is_known and amounts.n_ops:
+    amounts = amounts_of(job, op, version)
+    if amounts and amounts.n_ops and job.options.is_known and not job.options.has_any("bs", "bsrange", "bssplit"):
         return _DEFAULT_BLOCK if amounts.n_bytes == amounts.n_ops * _DEFAULT_BLOCK else None
     return fio_options.block_size(job.options, op)
 

@@ -21,6 +21,7 @@ from pipeline.parse.fio._fio_json_jobs import (
     Amounts,
     Figures,
     Job,
+    amounts_of,
     entries_of,
     host_of,
     jobs_of,
@@ -131,12 +132,12 @@ def _starts_differ(earlier: Document, later: Document) -> bool:
 def _state(document: Document) -> State:
     """What each job had done in each direction when the document was written."""
     if document.state is None:
-        version, figures = version_of(document), Figures()
+        version = version_of(document)
         document.state = {
-            (job.label, op): figures.amounts(data, version)
+            (job.label, op): amounts
             for job in jobs_of(document)
             for op in DIRECTIONS
-            if (data := job.direction(op)) is not None
+            if (amounts := amounts_of(job, op, version)) is not None
         }
     return cast(State, document.state)
 
@@ -199,6 +200,7 @@ def _rate(old: int | None, new: int | None, window_s: float) -> float | None:
 
 def unfinished(document: Document, jobs: list[Job]) -> str | None:
     """What shows that the run had not ended by itself when the document was written; None when nothing does."""
+    version = version_of(document)
     for job in jobs:
         eta = job.entry.get("eta")
         if isinstance(eta, int) and 0 < eta < _UNKNOWN_ETA:
@@ -206,7 +208,7 @@ def unfinished(document: Document, jobs: list[Job]) -> str | None:
         if document.is_cut or job.scope != "job" or job.entry.get("error"):
             continue
         asked_s = fio_options.seconds_of(job.options.get("runtime"))
-        amounts = [a for op in DIRECTIONS if (a := Figures().amounts(job.direction(op) or {}, version_of(document)))]
+        amounts = [a for op in DIRECTIONS if (a := amounts_of(job, op, version))]
         ran_s = max((a.runtime_s or 0.0 for a in amounts if not a.is_empty), default=0.0)
         if not asked_s or not ran_s or ran_s >= asked_s * _ENOUGH or job.options.has_any(*_EARLY_ENDS):
             continue

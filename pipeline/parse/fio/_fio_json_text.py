@@ -155,7 +155,7 @@ def _read(text: str, start: int, following: re.Match[str] | None) -> Document:
     limit = following.start() if following else len(text)
     chunk = text[start:limit] if start or following else text
     repeated: set[str] = set()
-    to_object = _hook(repeated, has_surrogates="\\u" in chunk and _SURROGATE.search(chunk) is not None)
+    to_object = _hook(repeated, has_surrogates="\\" in chunk and _SURROGATE.search(chunk) is not None)
     try:
         return _read_fast(chunk, to_object, repeated)
     except ValueError:

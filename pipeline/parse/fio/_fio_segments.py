@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,7 @@ from numpy.typing import NDArray
 
 from pipeline.parse._report import Report, Row
 
-_TEXTS = ("job", "target", "op", "scope", "phase")
-_TIMES = ("interval_start_s", "interval_end_s")
+_KEYS = ("job", "target", "op", "scope", "phase", "interval_start_s", "interval_end_s")
 _MANY = 1 << 16  # rows that are worth a block of their own
 
 
@@ -24,7 +24,8 @@ Finish = Callable[[Columns], tuple[Columns, NDArray[np.bool_] | None]]
 class Segments:
     """Collects the rows of one table and writes them as few blocks as can be: a block costs more than its rows.
 
-    ``finish`` makes the columns of the table of those that were collected, and says which rows stay (None: all).
+    ``finish`` makes the columns of the table of those that were collected, and says which of the rows it kept (None:
+    all).
     """
 
     def __init__(self, report: Report, table: str, finish: Finish | None = None) -> None:
@@ -50,39 +51,33 @@ class Segments:
         """Hand what was collected to the report."""
         if not self._keys:
             return
-        columns: Columns = {name: np.concatenate(values) for name, values in self._figures.items()}
-        lengths = np.array(self._lengths)
+        columns: Columns = {name: _joined(values) for name, values in self._figures.items()}
+        keys, lengths = self._keys, np.array(self._lengths)
+        self._keys, self._lengths, self._figures, self._n_rows = [], [], {}, 0
         if self._finish:
             columns, is_kept = self._finish(columns)
             if is_kept is not None:
-                starts = np.cumsum(lengths) - lengths
-                columns = {name: values[is_kept] for name, values in columns.items()}
-                lengths = np.add.reduceat(is_kept, starts, dtype=np.int64)
-        for name in _TEXTS:
-            columns[name] = _texts([keys.get(name) for keys in self._keys], lengths)
-        for name in _TIMES:
-            columns[name] = _times([keys.get(name) for keys in self._keys], lengths)
-        self._report.add_block(self._table, columns)
-        self._keys, self._lengths, self._figures, self._n_rows = [], [], {}, 0
+                lengths = np.add.reduceat(is_kept, np.cumsum(lengths) - lengths, dtype=np.int64)
+                keys = [held for held, length in zip(keys, lengths.tolist(), strict=True) if length]
+                lengths = lengths[lengths > 0]
+        if keys:
+            ends = pa.array(np.cumsum(lengths))
+            shared = {name: _runs([held.get(name) for held in keys], ends) for name in _KEYS}
+            self._report.add_block(self._table, {**shared, **columns})
 
 
-def _texts(values: list[str | None], lengths: NDArray[np.int64]) -> Any:
-    """A scalar where all segments have the same text, else a dictionary array."""
-    different = tuple(dict.fromkeys(values))
-    if len(different) == 1:
-        return values[0]
-    places = {value: place for place, value in enumerate(different)}
-    codes = np.repeat(np.array([places[value] for value in values], np.int32), lengths)
-    indices = pa.array(codes, mask=codes == places[None]) if None in places else codes
-    return pa.DictionaryArray.from_arrays(indices, _dictionary(different))
+def _joined(parts: list[Any]) -> NDArray[Any]:
+    """One array of arrays, or of lists, of which few numbers are not worth an array each."""
+    is_list = isinstance(parts[0], list | tuple)
+    return np.array(list(chain.from_iterable(parts)), float) if is_list else np.concatenate(parts)
+
+
+def _runs(values: list[Any], ends: pa.Array) -> Any:
+    """A scalar where all segments have the same value, else an array that holds the value of each once."""
+    is_constant = values.count(values[0]) == len(values)
+    return values[0] if is_constant else pa.RunEndEncodedArray.from_arrays(ends, _array(tuple(values)))
 
 
 @lru_cache(maxsize=256)
-def _dictionary(values: tuple[str | None, ...]) -> pa.Array:
-    return pa.array(["" if value is None else value for value in values], pa.string())
-
-
-def _times(values: list[float | None], lengths: NDArray[np.int64]) -> Any:
-    if all(value is None for value in values):
-        return None
-    return np.repeat(np.array([np.nan if value is None else value for value in values]), lengths)
+def _array(values: tuple[Any, ...]) -> pa.Array:
+    return pa.array(values)
