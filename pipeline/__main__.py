@@ -5,11 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipeline import tools
 from pipeline.errors import PipelineError
 from pipeline.project import find_root, to_path
+
+if TYPE_CHECKING:
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -44,6 +49,21 @@ def _parser() -> argparse.ArgumentParser:
     parse.add_argument("--scheduler", metavar="ADDRESS", help="read on a dask cluster, e.g. tcp://HOST:8786")
     parse.set_defaults(run=_parse, parser=parse)
 
+    run = _campaign_command(commands, "run", _run, "run a campaign on its hosts, or go on with what is missing")
+    run.add_argument("--dry-run", action="store_true", help="only print what would run, write and take")
+    run.add_argument("--destroy", action="append", default=[], metavar="SERIAL", help="let this device be overwritten")
+    _add_connections(run)
+    status = _campaign_command(commands, "status", _status, "show every host and point of a campaign")
+    _add_connections(status)
+    cancel = _campaign_command(commands, "cancel", _cancel, "stop a campaign on its hosts; what ran is kept")
+    _add_connections(cancel)
+    doctor = _campaign_command(commands, "doctor", _doctor, "look at a campaign's hosts: what would stop its run?")
+    _add_connections(doctor)
+    _campaign_command(commands, "pull", _pull, "fetch the raw logs that a campaign's ledger names")
+
+    demo = commands.add_parser("demo", help="the whole way on this machine, in a temporary clone, in two minutes")
+    demo.set_defaults(run=_demo)
+
     bring = commands.add_parser("import", help="take in logs that you already have, as a campaign")
     bring.add_argument("folder", type=Path, metavar="DIR", help="folder with the logs")
     bring.add_argument("--campaign", required=True, metavar="SLUG", help="the campaign to add them to, or a new one")
@@ -61,6 +81,58 @@ def _parser() -> argparse.ArgumentParser:
     docs.add_argument("--check", action="store_true", help="only say whether it is current")
     docs.set_defaults(run=_docs)
     return parser
+
+
+def _campaign_command(
+    commands: _Commands, name: str, function: Callable[[argparse.Namespace], int], text: str
+) -> argparse.ArgumentParser:
+    parser = commands.add_parser(name, help=text)
+    parser.add_argument("campaign", metavar="CAMPAIGN", help="its name: data/campaigns/CAMPAIGN.yaml")
+    parser.set_defaults(run=function)
+    return parser
+
+
+def _add_connections(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--connections", type=int, default=16, metavar="N", help="at most so many at once (16)")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    from pipeline.collect.run import running
+
+    root = find_root()
+    if arguments.dry_run:
+        return running.show_plan(arguments.campaign, root)
+    return running.run(arguments.campaign, root, arguments.destroy, arguments.connections)
+
+
+def _status(arguments: argparse.Namespace) -> int:
+    from pipeline.collect.run import running
+
+    return running.status(arguments.campaign, find_root(), arguments.connections)
+
+
+def _cancel(arguments: argparse.Namespace) -> int:
+    from pipeline.collect.run import running
+
+    return running.cancel(arguments.campaign, find_root(), arguments.connections)
+
+
+def _doctor(arguments: argparse.Namespace) -> int:
+    from pipeline.collect.run import running
+
+    return running.doctor(arguments.campaign, find_root(), arguments.connections)
+
+
+def _pull(arguments: argparse.Namespace) -> int:
+    from pipeline.collect.pull import pulling
+
+    return pulling.pull(arguments.campaign, find_root())
+
+
+def _demo(_: argparse.Namespace) -> int:
+    from pipeline.collect import demo
+
+    return demo.demo(find_root())
 
 
 def _parse(arguments: argparse.Namespace) -> int:

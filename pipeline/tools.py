@@ -93,6 +93,7 @@ TOOLS = (
         "prometheus", "Prometheus: answers to queries, exposition text", "monitors", ("prometheus", "prometheus_text")
     ),
     Tool("hdrhistogram", "HdrHistogram interval logs and percentile tables", "histograms", ("hdr_log", "hgrm")),
+    Tool("environment", "the state of a host before and after a run, as `run` notes it", "host", ("environment",)),
     Tool("published", "figures that a publication states (YAML)", "", ("published",)),
 )
 

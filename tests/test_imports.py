@@ -17,12 +17,15 @@ PACKAGE = ROOT / "pipeline"
 ALLOWED = {
     "parse": {"parse", "schema", "units", "errors"},
     "analyse": {"analyse", "schema", "units", "errors"},
-    "report": {"report", "analyse", "tidy", "tools", "campaign", "project", "schema", "units", "errors"},
+    "report": {"report", "analyse", "ledger", "tidy", "tools", "campaign", "project", "schema", "units", "errors"},
+    "collect": {"collect", "campaign", "ledger", "locks", "project", "errors", "units"},
+    "locks": {"errors"}, "ledger": {"campaign", "errors", "locks", "project"},
     "schema": set(), "units": set(), "errors": set(), "project": {"errors"}, "campaign": {"project", "errors"},
     "tools": {"errors"}, "arrow": {"schema", "errors"}, "tidy": {"arrow", "project", "schema", "errors"},
     "joining": set(), "parts": {"arrow", "errors", "parse", "project", "schema", "tidy"},
     "output": {"arrow", "errors", "parse", "parts", "project", "schema", "tidy"},
-    "reading": {"campaign", "errors", "joining", "parse", "parts", "project", "tidy", "tools"},
+    "outcome": {"campaign", "parse"},
+    "reading": {"campaign", "errors", "joining", "outcome", "parse", "parts", "project", "tidy", "tools"},
     "store": {"errors", "joining", "output", "parse", "parts", "reading", "tidy"},
     "workers": {"errors", "reading", "store"}, "assembling": {"arrow", "joining", "output", "store", "tidy"},
 }  # fmt: skip

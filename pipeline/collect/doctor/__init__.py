@@ -1,0 +1,1 @@
+"""What of its hosts would stop a campaign, found out before it is run."""

@@ -1,0 +1,135 @@
+"""One client's view of a campaign on its hosts: look at all of them, guard their targets, submit what is missing.
+
+The hosts work alone; whatever happens to the client, nothing there depends on it. What a host has packed goes into the
+ledger as soon as it is seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TypeVar
+
+from pipeline import campaign
+from pipeline.collect import plan
+from pipeline.collect.plan import HostPlan, PlannedRun
+from pipeline.collect.spec import Spec
+from pipeline.collect.spool.spool import Spool, Status
+from pipeline.collect.spool.windows_spool import WindowsSpool
+from pipeline.collect.ssh import remote
+from pipeline.collect.ssh.remote import Remote
+from pipeline.collect.work import Service
+from pipeline.errors import CollectError
+from pipeline.ledger import Ledger
+
+T = TypeVar("T")
+_SERVICE_MARGIN_S = 600.0  # a service outlives what its client's runs may take at most
+
+
+class Session:
+    """The hosts of a campaign, as one ``run`` or ``status`` sees them."""
+
+    def __init__(self, spec: Spec, plans: Iterable[HostPlan], root: Path, ledger: Ledger, n_connections: int) -> None:
+        self.spec, self.root, self.ledger, self._n_connections = spec, root, ledger, n_connections
+        self.plans = {held.host.name: held for held in plans}
+        self._host_of = {held.host.ssh: held.host.name for held in self.plans.values()}
+        self._folders: dict[str, str] = {}  # of the spools, by alias: scripts are installed once
+        self.statuses: dict[str, Status] = {}
+        self.problems: dict[str, str] = {}
+
+    def each(self, hosts: Iterable[str], work: Callable[[str, Spool], T]) -> Iterator[tuple[str, T]]:
+        """Do something in the spool of each host, side by side; a host where it fails is among the ``problems``."""
+
+        def in_spool(alias: str, connection: Remote) -> T:
+            held = self.plans[self._host_of[alias]]
+            kind = WindowsSpool if held.host.windows else Spool
+            spool = kind(connection, held, self.spec.slug, self._folders.get(alias))
+            self._folders[alias] = spool.folder
+            return work(held.host.name, spool)
+
+        aliases = [self.plans[host].host.ssh for host in hosts]
+        for alias, result in remote.each(aliases, in_spool, self._n_connections):
+            host = self._host_of[alias]
+            if isinstance(result, CollectError):
+                self.problems[host] = str(result)
+                continue
+            self.problems.pop(host, None)
+            yield host, result
+
+    def look(self, hosts: Iterable[str]) -> list[str]:
+        """See how far hosts are, and record what they have done; the names of those that answered."""
+        answered = []
+        for host, status in self.each(hosts, lambda _, spool: spool.status()):
+            try:
+                self.take(host, status)
+                answered.append(host)
+            except CollectError as error:
+                self.problems[host] = str(error)
+        return answered
+
+    def take(self, host: str, status: Status) -> None:
+        """Record what a host says it has done."""
+        self.statuses[host] = status
+        fresh = [entry for attempt, entry in status.done.items() if attempt not in self.ledger.entries]
+        others = {entry.host for entry in status.done.values()} - {host}
+        if others:
+            raise CollectError(f"{host}: expected its own runs in its spool, found those of {', '.join(others)}")
+        if fresh and self.ledger.is_writable:
+            self.ledger.add(fresh)
+            campaign.add_to_index(self.root, self.spec.slug, is_collected=True)
+
+    def states(self, host: str) -> dict[str, str | None]:
+        """Of each run of a host ``complete`` or the state of its last attempt; None while it waits or is in hand."""
+        runs, status = self.plans[host].runs, self.statuses.get(host)
+        found: dict[str, str | None] = {run.run_id: None for run in runs}
+        for entry in sorted(self.ledger.entries.values(), key=lambda entry: entry.attempt):
+            run_id = plan.run_of(entry.run_id)
+            if run_id in found and found[run_id] != "complete":
+                found[run_id] = entry.state
+        for run in status.runs if status else ():
+            if run.attempt not in self.ledger.entries:
+                found[plan.run_of(run.attempt)] = None
+        return {run.run_id: found[run.run_id] for run in runs}
+
+    def changed(self) -> list[str]:
+        """Runs that are complete with other settings than the spec now has under the same name."""
+        planned = {run.run_id: run.digest for held in self.plans.values() for run in held.runs}
+        complete = {name: entry for name, entry in self.ledger.entries.items() if entry.state == "complete"}
+        return [name for name, entry in complete.items() if planned.get(plan.run_of(name), entry.work) != entry.work]
+
+    def missing(self) -> dict[str, dict[str, PlannedRun]]:
+        """For each host that answered, the attempts it has yet to be given: attempt id → run, in order."""
+        known = {attempt for status in self.statuses.values() for attempt in status.attempts}
+        found = plan.missing(tuple(self.plans.values()), self.ledger.entries, known)
+        return {host: runs for host, runs in found.items() if runs and host in self.statuses}
+
+    def guard(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> dict[str, list[str]]:
+        """Every reason why a target of these runs must not be touched, by host."""
+        idle = [host for host in missing if not self.statuses[host].is_working]  # else our own run has it open
+        return {host: found for host, found in self.each(idle, lambda host, spool: spool.guard(missing[host])) if found}
+
+    def submit(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> None:
+        """Start the services that runs need, give each host its runs, and let the agents work, on what was left too."""
+        services = self._services(missing)
+
+        def serve(host: str, spool: Spool) -> None:
+            for service, seconds in services[host].items():
+                spool.serve(service, seconds)
+
+        def give(host: str, spool: Spool) -> None:
+            if missing.get(host):
+                spool.submit(missing[host])
+            spool.start()
+
+        left = [host for host, status in self.statuses.items() if status.runs and not status.is_working]
+        list(self.each(services, serve))
+        list(self.each(dict.fromkeys([*missing, *left]), give))
+
+    def _services(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> dict[str, dict[Service, float]]:
+        """What must answer on which host, and for how long at most."""
+        found: dict[str, dict[Service, float]] = {}
+        for runs in missing.values():
+            seconds = sum(run.longest_s for run in runs.values()) + _SERVICE_MARGIN_S
+            for service in {service for run in runs.values() for service in run.work.services}:
+                found.setdefault(service.host, {})[service] = seconds
+        return found

@@ -1,0 +1,1 @@
+"""Readers of what the host itself says of its state."""
