@@ -13,8 +13,10 @@ import pandas as pd
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from plotly.offline import get_plotlyjs
 
-from pipeline.campaign import load_index, load_spec
+from pipeline.campaign import STATES, load_index, load_spec
 from pipeline.errors import PipelineError
+from pipeline.ledger import Entry, Ledger
+from pipeline.report import measured
 from pipeline.report.page import figure_element, notebook_body, stylesheet_of_code
 from pipeline.tidy import Tables, load
 from pipeline.units import format_si
@@ -40,11 +42,7 @@ def build(root: Path) -> int:
     incoming = data / ".incoming-site"
     shutil.rmtree(incoming, ignore_errors=True)
     (incoming / "assets").mkdir(parents=True)
-    templates = Environment(
-        loader=PackageLoader("pipeline.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
-        lstrip_blocks=True,
-    )  # fmt: skip
-    templates.filters |= {"bytes": lambda n: format_si(n, "B"), "duration": lambda s: format_si(s, "s")}
+    templates = _templates()
     campaigns = {slug: load_spec(root, slug) for slug in load_index(root)}
     # A notebook that was renamed or taken away leaves results that DVC no longer knows of.
     names = sorted(
@@ -53,7 +51,10 @@ def build(root: Path) -> int:
     if not names:
         raise PipelineError(f"{data / 'results'}: expected executed notebooks, found none; run `dvc repro`")
     cards = [_notebook_page(name, data, incoming, templates) for name in names]
-    rows = [_campaign_page(slug, spec, load(slug, root), incoming, templates) for slug, spec in campaigns.items()]
+    rows = [
+        _campaign_page(slug, spec, load(slug, root), incoming, templates, ledger=Ledger.load(root, slug))
+        for slug, spec in campaigns.items()
+    ]
     _render(templates, incoming, "index", "index", cards=cards, campaigns=rows)
     _render(templates, incoming, "licences", "licences")
     _assets(incoming / "assets")
@@ -61,6 +62,21 @@ def build(root: Path) -> int:
     incoming.replace(data / "site")
     print(f"{len(cards)} notebooks, {len(rows)} campaigns: open {data / 'site' / 'index.html'}")
     return 0
+
+
+def _templates() -> Environment:
+    templates = Environment(
+        loader=PackageLoader("pipeline.report"), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    templates.filters |= {
+        "bytes": lambda n: format_si(n, "B"),
+        "duration": lambda s: format_si(s, "s"),
+        "rate": lambda rate: format_si(rate, "/s"),
+        "byte_rate": lambda rate: format_si(rate, "B/s"),
+        "words": lambda state: state.replace("_", " "),
+    }
+    return templates
 
 
 def _render(templates: Environment, folder: Path, template: str, page: str, **values: Any) -> None:
@@ -79,17 +95,23 @@ def _notebook_page(name: str, data: Path, incoming: Path, templates: Environment
 
 
 def _campaign_page(
-    slug: str, spec: dict[str, Any], tables: Tables, incoming: Path, templates: Environment
+    slug: str, spec: dict[str, Any], tables: Tables, incoming: Path, templates: Environment, *, ledger: Ledger
 ) -> dict[str, Any]:
     """Write a campaign's data page; return its row for the index."""
     runs = tables.runs.sort_values(["run_id", "tool"])
+    present = set(tables["files"]["run_id"]) | set(runs["run_id"])
+    absent: list[Entry] = [ledger.entries[run_id] for run_id in sorted(ledger.entries.keys() - present)]
+    states = runs[runs["state"].notna()].drop_duplicates("run_id")["state"].value_counts()
     _render(
         templates, incoming, "campaign", f"campaign-{slug}", slug=slug, spec=spec, runs=_records(runs),
-        files=_records(tables["files"]), warnings=_records(tables["warnings"]),
+        operations=measured.rows(tables), max_rows=measured.MAX_ROWS,
+        files=_records(tables["files"]), warnings=_records(tables["warnings"]), absent=absent,
+        states=sorted(states.items(), key=lambda item: STATES.index(item[0])),
     )  # fmt: skip
     return {
         "slug": slug, "title": spec["title"], "n_runs": len(runs), "n_files": len(tables["files"]),
         "n_warnings": len(tables["warnings"]), "n_incomplete": int((~runs["is_complete"].astype(bool)).sum()),
+        "n_absent": len(absent),
         "tools": ", ".join(sorted(runs["tool"].unique())),
     }  # fmt: skip
 
