@@ -7,7 +7,7 @@ RUN := PATH="$(CURDIR)/$(BIN):$$PATH"
 CHECKED = NUMBA_BOUNDSCHECK=1 NUMBA_CACHE_DIR="$(CURDIR)/.venv/numba-checked" $(RUN)
 INSTALL := $(if $(shell command -v uv),uv pip install --quiet --python $(BIN)/python,$(BIN)/python -m pip install --quiet)
 
-.PHONY: help repro test oracle damage fuzz bench lab check format docs lock
+.PHONY: help demo repro test oracle damage faults fuzz bench lab check format docs lock
 
 help:  ## list the commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -16,14 +16,20 @@ repro: .venv/.installed  ## raw logs → tidy tables → notebooks → site, wha
 	$(RUN) dvc repro
 	@echo "The site is at $(CURDIR)/data/site/index.html"
 
+demo: .venv/.installed  ## two minutes: measure this machine over SSH, pull, parse, publish, in a temporary clone
+	$(RUN) python -m pipeline demo
+
 test: .venv/.tested  ## the tests
-	$(RUN) pytest -n auto --dist loadgroup tests --ignore tests/oracle --ignore tests/parse/test_damage.py
+	$(RUN) pytest -n auto --dist loadgroup tests --ignore tests/oracle --ignore tests/parse/test_damage.py --ignore tests/faults
 
 oracle: .venv/.tested  ## hold the readers against other people's expected results, where the samples are
 	$(RUN) pytest -n auto tests/oracle
 
 damage: .venv/.tested  ## give each reader its samples cut, flipped, shuffled and in other encodings
 	$(CHECKED) pytest -n auto tests/parse/test_damage.py
+
+faults: .venv/.tested  ## collect from real hosts on loopback while clients, connections, disks and hosts fail
+	$(RUN) pytest -n 2 tests/faults
 
 fuzz: .venv/.tested  ## give each reader damaged input for SECONDS=60; what breaks one is kept in tests/fuzz/found
 	NUMBA_DISABLE_JIT=1 $(RUN) python tests/fuzz/run.py --seconds $(or $(SECONDS),60)
