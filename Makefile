@@ -36,6 +36,7 @@ fuzz: .venv/.tested  ## give each reader damaged input for SECONDS=60; what brea
 
 bench: .venv/.tested  ## time the readers against named references (needs 6 GB in TMPDIR, and an idle machine)
 	$(RUN) python tests/benchmarks/bench.py
+	$(RUN) python tests/benchmarks/bench_pull.py
 
 lab: .venv/.installed  ## explore the same data in JupyterLab
 	$(RUN) jupyter lab --notebook-dir=notebooks

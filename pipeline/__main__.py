@@ -51,6 +51,7 @@ def _parser() -> argparse.ArgumentParser:
 
     run = _campaign_command(commands, "run", _run, "run a campaign on its hosts, or go on with what is missing")
     run.add_argument("--dry-run", action="store_true", help="only print what would run, write and take")
+    run.add_argument("--script", metavar="HOST", help="only print the script to start by hand on a Windows host")
     run.add_argument("--destroy", action="append", default=[], metavar="SERIAL", help="let this device be overwritten")
     _add_connections(run)
     status = _campaign_command(commands, "status", _status, "show every host and point of a campaign")
@@ -102,6 +103,8 @@ def _run(arguments: argparse.Namespace) -> int:
     root = find_root()
     if arguments.dry_run:
         return running.show_plan(arguments.campaign, root)
+    if arguments.script:
+        return running.show_script(arguments.campaign, root, arguments.script)
     return running.run(arguments.campaign, root, arguments.destroy, arguments.connections)
 
 

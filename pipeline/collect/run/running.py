@@ -14,6 +14,7 @@ from pipeline.collect.run import consent
 from pipeline.collect.run.progress import Progress, status_table, summary
 from pipeline.collect.run.session import Session
 from pipeline.collect.run.watching import Watch
+from pipeline.collect.spool import windows
 from pipeline.collect.work import DeviceTarget
 from pipeline.errors import CollectError
 
@@ -22,6 +23,16 @@ def show_plan(slug: str, root: Path) -> int:
     """Print what ``run`` would do; no host is asked."""
     found = spec.load(root, slug)
     print(plan.describe(plan.make(found), found))
+    return 0
+
+
+def show_script(slug: str, root: Path, host: str) -> int:
+    """Print the script that works through a Windows host's queue when a person starts it there."""
+    found = spec.load(root, slug)
+    plans = {held.host.name: held for held in plan.make(found) if held.host.windows}
+    if host not in plans:
+        raise CollectError(f"--script: expected a Windows host of {slug}: {', '.join(plans) or 'none'}, found {host!r}")
+    print(windows.script(plans[host], slug), end="")
     return 0
 
 
@@ -52,6 +63,7 @@ def run(slug: str, root: Path, destroy: Collection[str], n_connections: int) -> 
                 file=sys.stderr,
             )
             return 130
+        session.stop_services()
         states = [watch.state(host) for host in session.plans]
         print(summary(states, slug))
         return 0 if all(state.n_done == state.n_runs and state.problem is None for state in states) else 1

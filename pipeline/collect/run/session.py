@@ -125,6 +125,18 @@ class Session:
         list(self.each(services, serve))
         list(self.each(dict.fromkeys([*missing, *left]), give))
 
+    def stop_services(self) -> None:
+        """Stop what answered the runs of others, where none of those is left."""
+        idle = {host for host, status in self.statuses.items() if not status.runs}
+        done = {host: {run.run_id: run for run in self.plans[host].runs} for host in idle}
+        services = self._services(done)
+
+        def stop(host: str, spool: Spool) -> None:
+            for service in services[host]:
+                spool.stop_serving(service)
+
+        list(self.each(services, stop))
+
     def _services(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> dict[str, dict[Service, float]]:
         """What must answer on which host, and for how long at most."""
         found: dict[str, dict[Service, float]] = {}
