@@ -265,7 +265,7 @@ def _decode(data: bytes) -> str:
             # A head may end inside a character; anything earlier means another encoding.
             is_cut = error.start >= len(data) - 4
             text = data.decode("utf-8-sig", errors="replace") if is_cut else data.decode("latin-1")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
 
 
 def _shorten(text: str, limit: int = 120) -> str:
