@@ -83,8 +83,8 @@ def make(folder: Path, n_bytes: int) -> Entry:
     (folder / "data/campaigns/index.yaml").write_text("campaigns: {}\n")
     entry = Entry(
         run_id=RUN, host="host1", tool="fio", point="read", repeat=1, attempt=1, state="complete", exit_status=0,
-        started_at=None, stopped_at=None, command="fio job", sha256=digest, n_bytes=path.stat().st_size, ssh="host1",
-        archive=str(path),
+        started_at=None, stopped_at=None, command="fio job", work="0" * 64, sha256=digest, n_bytes=path.stat().st_size,
+        ssh="host1", archive=str(path),
     )  # fmt: skip
     with ledger.writer(folder, SLUG) as book:
         book.add([entry])

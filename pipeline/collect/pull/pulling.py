@@ -30,16 +30,13 @@ WAITS_S: tuple[float, ...] = (1, 4, 15)
 _SHOWN = 5
 
 
-def pull(slug: str, root: Path, count: Callable[[str, int], None] | None = None) -> int:
-    """Bring in what is missing and say what came; 1 if something still is, with the hosts and runs, else 0.
-
-    ``count`` hears of bytes as they come: the host's name and their number.
-    """
+def pull(slug: str, root: Path) -> int:
+    """Bring in what is missing and say what came; 1 if something still is, with the hosts and runs, else 0."""
     path = path_of(root, check_slug(slug))
     if not path.is_file():
         raise CollectError(f"{path}: expected the campaign's ledger; `python -m pipeline run {slug}` makes it")
     entries = Ledger.load(root, slug).entries
-    pulled = _Pull(slug, root, count or (lambda *_: None))
+    pulled = _Pull(slug, root)
     if not pulled.missing(entries.values()) and not pulled.remnants():
         print(f"{slug}: all {len(entries)} runs are here")
         return 0
@@ -50,8 +47,9 @@ def pull(slug: str, root: Path, count: Callable[[str, int], None] | None = None)
 class _Pull:
     """One pull of a campaign."""
 
-    def __init__(self, slug: str, root: Path, count: Callable[[str, int], None]) -> None:
-        self._slug, self._root, self._count = slug, root, count
+    def __init__(self, slug: str, root: Path) -> None:
+        self._slug, self._root = slug, root
+        self._count: Callable[[str, int], None] = lambda *_: None  # of bytes as they come from a host
         self._raw = raw_folder(slug, root)
         self._guard = threading.Lock()
         self._came: Counter[str] = Counter()  # runs by where from
@@ -116,18 +114,23 @@ class _Pull:
     def _from_hosts(self, missing: list[Entry]) -> None:
         if not missing:
             return
+        from pipeline.collect.pull.bars import bars
         from pipeline.collect.ssh import remote
 
         wanted: dict[str, list[Entry]] = {}
         for entry in missing:
             wanted.setdefault(entry.ssh, []).append(entry)
-        for alias, outcome in remote.each(
-            wanted, lambda alias, host: self._drain(host, wanted[alias]), is_opened=False
-        ):
-            if isinstance(outcome, CollectError):
-                lacking = self.missing(wanted[alias])
-                names = ", ".join(sorted({entry.host for entry in wanted[alias]}))
-                self._problem(f"host {names}: {outcome}\n  not here: {_listed(entry.run_id for entry in lacking)}")
+        n_bytes: Counter[str] = Counter()
+        for entry in missing:
+            n_bytes[entry.host] += entry.n_bytes
+        with bars(n_bytes) as self._count:
+            for alias, outcome in remote.each(
+                wanted, lambda alias, host: self._drain(host, wanted[alias]), is_opened=False
+            ):
+                if isinstance(outcome, CollectError):
+                    lacking = self.missing(wanted[alias])
+                    names = ", ".join(sorted({entry.host for entry in wanted[alias]}))
+                    self._problem(f"host {names}: {outcome}\n  not here: {_listed(entry.run_id for entry in lacking)}")
 
     def _drain(self, host: Remote, entries: list[Entry]) -> None:
         """Bring a host's runs in, one after another; it is given up when it stays away."""
