@@ -626,11 +626,14 @@ check_unpacked() {
 
 submit() {
   mkdir -p -- "$folder/runs" "$folder/done" "$folder/live" "$folder/services"
+  exec 8>"$folder/queue.lock"
+  flock 8 # nobody sweeps between the making of a folder and its lock
   sweep_incoming
   incoming=$(mktemp -d -- "$folder/incoming.XXXXXX")
   trap 'rm -rf -- "$incoming"' EXIT
   exec 7>"$incoming/lock"
-  flock -n 7
+  flock 7
+  flock -u 8
   cat >"$incoming/tar" || fail 'submit: cannot write what comes: is the disk full?'
   check_tar "$incoming/tar"
   mkdir -- "$incoming/new"
@@ -638,7 +641,6 @@ submit() {
     fail 'submit: cannot unpack the tar: is the disk full?'
   mkdir -p -- "$incoming/new/runs"
   check_unpacked "$incoming/new"
-  exec 8>"$folder/queue.lock"
   flock 8
   install_runs "$incoming/new"
 }
