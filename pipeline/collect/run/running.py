@@ -55,7 +55,7 @@ def run(slug: str, root: Path, destroy: Collection[str], n_connections: int) -> 
         watch = Watch(session)
         try:
             with Progress() as progress:
-                watch.until_done(session.statuses, progress)
+                watch.until_done(session.statuses.keys() - session.problems.keys(), progress)
         except KeyboardInterrupt:
             print(
                 f"\ndetached: the hosts go on. python -m pipeline run {slug} watches them again, status {slug} shows "

@@ -99,7 +99,12 @@ class Session:
 
     def missing(self) -> dict[str, dict[str, PlannedRun]]:
         """For each host that answered, the attempts it has yet to be given: attempt id → run, in order."""
-        known = {attempt for status in self.statuses.values() for attempt in status.attempts}
+        known = {
+            attempt
+            for host, status in self.statuses.items()
+            for attempt in status.attempts
+            if attempt.startswith(f"{host}-")  # no host speaks for another
+        }
         found = plan.missing(tuple(self.plans.values()), self.ledger.entries, known)
         return {host: runs for host, runs in found.items() if runs and host in self.statuses}
 
