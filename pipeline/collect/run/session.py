@@ -82,7 +82,8 @@ class Session:
         """Of each run of a host ``complete`` or the state of its last attempt; None while it waits or is in hand."""
         runs, status = self.plans[host].runs, self.statuses.get(host)
         found: dict[str, str | None] = {run.run_id: None for run in runs}
-        for entry in sorted(self.ledger.entries.values(), key=lambda entry: entry.attempt):
+        entries = [entry for entry in self.ledger.entries.values() if entry.host == host]
+        for entry in sorted(entries, key=lambda entry: entry.attempt):
             run_id = plan.run_of(entry.run_id)
             if run_id in found and found[run_id] != "complete":
                 found[run_id] = entry.state

@@ -30,10 +30,12 @@ class Watch:
             started = time.monotonic()
             answered = self._session.look(pending)
             pending = [host for host in pending if self._goes_on(host, host in answered)]
-            for host in self._session.plans:
-                progress.show(host, self.state(host))
+            states = {host: self.state(host) for host in self._session.plans}
+            for host, state in states.items():
+                progress.show(host, state)
             if pending:
-                time.sleep(max(0.0, self._pause_s(pending) - (time.monotonic() - started)))
+                pause_s = _pause_s(states[host] for host in pending)
+                time.sleep(max(0.0, pause_s - (time.monotonic() - started)))
 
     def state(self, host: str) -> HostState:
         """What there is to show of a host."""
@@ -84,10 +86,11 @@ class Watch:
             return status.agent
         return self._session.problems.get(host)
 
-    def _pause_s(self, hosts: list[str]) -> float:
-        """A twentieth of what is left, so that a run of a day is asked for less often than one of seconds."""
-        left = [state.remaining_s or 0.0 for state in map(self.state, hosts)]
-        return min(max(min(left, default=0.0) / 20, LEAST_S), MOST_S)
+
+def _pause_s(states: Iterable[HostState]) -> float:
+    """A twentieth of what is left, so that a run of a day is asked for less often than one of seconds."""
+    left = [state.remaining_s or 0.0 for state in states]
+    return min(max(min(left, default=0.0) / 20, LEAST_S), MOST_S)
 
 
 def _current(status: Status | None) -> tuple[str, datetime | None] | None:
