@@ -58,16 +58,13 @@ def parse(source: Source) -> list[Report]:
     if not recognise(source.head):
         raise source.error(1, EXPECTED, source.head or "an empty file")
     runs = [Run(source, 1)]
-    held: tuple[int, str] | None = None
-    for line in source.numbered_lines():
-        if held is not None:
-            _read_line(runs, *held)
-        held = line
+    for line in source.whole_lines():
+        _read_line(runs, *line)
     cut = None
-    if held is not None and (source.ends_with_newline or (runs[-1].has_figures and _is_end(held[1]))):
-        _read_line(runs, *held)
-    elif held is not None:
-        cut = held[0]
+    if source.torn is not None and runs[-1].has_figures and _is_end(source.torn[1]):
+        _read_line(runs, *source.torn)
+    elif source.torn is not None:
+        cut = source.torn[0]
     if not any(run.has_content for run in runs):
         raise source.error(runs[0].line, EXPECTED, source.head)
     return [run.finish(cut=cut if run is runs[-1] else None) for run in runs]

@@ -62,16 +62,13 @@ def parse(source: Source) -> list[Report]:
     if not recognise(source.head):
         raise source.error(1, EXPECTED, source.head or "an empty file")
     runs = [Run(source, 1)]
-    held: tuple[int, str] | None = None
-    for line in source.numbered_lines():
-        if held is not None:
-            _read_line(runs, *held)
-        held = line
+    for line in source.whole_lines():
+        _read_line(runs, *line)
     cut = None
-    if held is not None and (source.ends_with_newline or _LAST.fullmatch(held[1].strip()[:200])):
-        _read_line(runs, *held)
-    elif held is not None:
-        cut = held[0]
+    if source.torn is not None and _LAST.fullmatch(source.torn[1].strip()[:200]):
+        _read_line(runs, *source.torn)
+    elif source.torn is not None:
+        cut = source.torn[0]
     runs = [run for run in runs if run.has_figures]
     if not runs:
         raise source.error(1, EXPECTED, source.head)
