@@ -25,8 +25,6 @@ import generate
 from rich.console import Console
 from rich.table import Table
 
-LARGE = {"fio_log_100m"}
-
 
 @dataclass(frozen=True)
 class Row:
@@ -185,7 +183,7 @@ def main() -> int:
     all_hold = True
     for row in rows:
         with tempfile.TemporaryDirectory() as folder:
-            ours, reference = _compare(row, Path(folder), 1 if row.name in LARGE else arguments.rounds)
+            ours, reference = _compare(row, Path(folder), arguments.rounds)
         holds = row.holds(ours, reference)
         all_hold &= holds
         table.add_row(row.name, *_cells(ours, reference, row.reference), row.reach, "yes" if holds else "NO")

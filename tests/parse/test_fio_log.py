@@ -28,7 +28,7 @@ from pipeline.reading import read_source
 from pipeline.tidy import tables_of
 
 KERNELS = [compiled.plain_kernels(), compiled.compiled_kernels()]
-GOOD = re.compile(rb"\d{1,18}, \d{1,18}, [012], \d{1,18}, (?:\d{1,18}|0x[0-9a-f]{1,8})")
+GOOD = re.compile(rb"\d{1,18}, ?\d{1,18}, ?0{0,17}[012], ?\d{1,18}, ?(?:\d{1,18}|0x[0-9a-f]{1,8})")
 
 
 def rows_of(kernels, text, n_columns=5, hex_column=4):
@@ -42,7 +42,7 @@ def reference(text):
     lines = text.split(b"\n")[:-1]
     good = [line for line in lines if GOOD.fullmatch(line)]
     bad = [number for number, line in enumerate(lines) if line and not GOOD.fullmatch(line)]
-    rows = [[int(cell, 16 if b"x" in cell else 10) for cell in line.split(b", ")] for line in good]
+    rows = [[int(cell, 16 if b"x" in cell else 10) for cell in line.split(b",")] for line in good]
     return rows, len(lines), len(bad), bad[0] if bad else 0
 
 
@@ -64,6 +64,8 @@ PLAIN_LINE = st.tuples(*[st.integers(0, 10**18 - 1)] * 2, st.integers(0, 3), *[s
 @example(lines=[])
 @example(lines=[""])
 @example(lines=["1, 2, 0, 4, 0x00ff", "9" * 5000])
+@example(lines=["0,0,0,0,0", "0, 0,  0, 0, 0", "0, 0, 00, 0, 0"])
+@example(lines=["0, 0, 0, 0, 0xx1", "0, 0, 0, 0, 0x0x1"])
 @settings(deadline=None)
 def test_rows_are_those_of_a_plain_reference(kernels, lines):
     text = "".join(line.replace("\n", "") + "\n" for line in lines).encode()

@@ -25,12 +25,13 @@ _EXPONENTS = (1023 + 5) << 6  # of fio's bins: the exponent of a double and 6 bi
 def parse_rows(
     text: Bytes, out: Integers, first_row: int, state: Integers, n_columns: int, op_column: int, hex_column: int
 ) -> int:
-    """Read lines of ``n_columns`` decimal numbers separated by a comma and a space into the columns of ``out``.
+    """Read lines of ``n_columns`` decimal numbers separated by a comma into the columns of ``out``.
 
-    Every line ends with a line feed. A line of anything else is counted as bad and leaves no row: other bytes, numbers
-    of more than 18 digits, an operation above 2. ``hex_column`` may hold ``0x`` and hexadecimal digits (-1: none may).
-    Rows are written from ``first_row`` on; returns the one behind the last. ``state`` has the lines, the bad ones, and
-    the first bad one's number and place.
+    A space may follow the comma: fio writes one, a spreadsheet leaves it out. Every line ends with a line feed. A line
+    of anything else is counted as bad and leaves no row: other bytes, numbers of more than 18 digits, an operation
+    above 2. ``hex_column`` may hold ``0x`` and hexadecimal digits (-1: none may). Rows are written from ``first_row``
+    on; returns the one behind the last. ``state`` has the numbers of lines and of bad ones, and the first bad one's
+    number and place.
     """
     row = first_row
     column = value = n_digits = n_lines = start = hex_start = 0
@@ -69,7 +70,7 @@ def parse_rows(
                 start = i + 1
         elif byte == 32:
             is_bad |= previous != 44
-        elif byte == 120 and column == hex_column and n_digits == 1 and value == 0:
+        elif byte == 120 and column == hex_column and n_digits == 1 and value == 0 and hex_start == 0:
             hex_start = i + 1
         elif hex_start > 0 and byte >= 97 and byte <= 102:
             n_digits += 1
