@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 from types import TracebackType
 
-_BEHIND = 8  # pieces that hashing may lag behind; pieces are up to 1 MiB
+_BEHIND = 2  # pieces that hashing may lag behind; pieces are up to 4 MiB
 
 
 class Hashing:
