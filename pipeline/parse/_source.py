@@ -188,11 +188,8 @@ class Source:
     @cached_property
     def sha256(self) -> str:
         """SHA-256 of the file's bytes as they are on disk."""
-        digest = hashlib.sha256()
         with self.open_raw() as raw:
-            while part := raw.read(_CHUNK):
-                digest.update(part)
-        return digest.hexdigest()
+            return hashlib.file_digest(raw, "sha256").hexdigest()
 
     @property
     def stem(self) -> str:
@@ -220,8 +217,10 @@ def _decompressed(raw: BinaryIO, size: int) -> Iterator[bytes]:
                 yield from iter(partial(stream.read1, size), b"")
         case "zstd":
             yield from _unzstd(raw)
-        case _:
-            yield from iter(partial(raw.read, size), b"")
+        case _:  # no larger a buffer than the file: a process would take and give back its memory for each
+            n_bytes = raw.seek(0, io.SEEK_END)
+            raw.seek(0)
+            yield from iter(partial(raw.read, min(size, max(n_bytes, HEAD_BYTES) + 1)), b"")
 
 
 def _unzstd(raw: BinaryIO) -> Iterator[bytes]:

@@ -120,9 +120,10 @@ def tenth(path: Path, out: Path) -> None:
 
 
 def fio_logs_of_two_lengths(path: Path, scale: float) -> None:
-    """A latency log of 100 million rows, and one of 10 million beside it."""
-    generate.fio_log(path, n_rows=int(1e8 * scale))
-    generate.fio_log(path.with_name(f"{path.name}-tenth"), n_rows=int(1e7 * scale))
+    """A latency log of 100 million rows, and one of 10 million beside it, all rows of about the same length."""
+    first_ms = 1_000_000  # 7 digits to the end of both: from 0 on, ten times the rows are 10.4 times the bytes
+    generate.fio_log(path, int(1e8 * scale), first_ms)
+    generate.fio_log(path.with_name(f"{path.name}-tenth"), int(1e7 * scale), first_ms)
 
 
 def python_import(module: str) -> Callable[[Path, Path], None]:
@@ -171,7 +172,7 @@ def main() -> int:
     parser.add_argument(
         "names", nargs="*", metavar="ROW", help=f"of {', '.join(row.name for row in ROWS)}; all by default"
     )
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--side", choices=("ours", "reference"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -81,7 +81,7 @@ def act_log(path: Path, seconds: int = 86_400) -> None:
             file.write("\n".join(lines) + "\n\n")
 
 
-def fio_log(path: Path, n_rows: int = 10_000_000) -> None:
+def fio_log(path: Path, n_rows: int = 10_000_000, first_ms: int = 0) -> None:
     """Write a folder with a latency log of fio 3.x of 4 columns: 4 KiB reads, some 12 500 a second, ns, rare stalls."""
     import pyarrow as pa
     from pyarrow import csv
@@ -92,7 +92,7 @@ def fio_log(path: Path, n_rows: int = 10_000_000) -> None:
     with (path / "run_lat.1.log").open("wb") as file:
         for first in range(0, n_rows, 1 << 20):
             n = min(1 << 20, n_rows - first)
-            stamps_ms = np.arange(first, first + n) * 2 // 25
+            stamps_ms = first_ms + np.arange(first, first + n) * 2 // 25
             latencies_ns = rng.lognormal(11, 0.5, n) * np.where(rng.random(n) < 1e-4, 50, 1)
             block = io.BytesIO()
             csv.write_csv(pa.table({"a": stamps_ms, "b": latencies_ns.astype(int)}), block, options)
