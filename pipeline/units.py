@@ -48,6 +48,14 @@ def byte_size(text: str, *, bare_k_is_binary: bool = True) -> float:
     return float(match[1]) * (_BINARY[prefix.upper()] if is_binary else _DECIMAL[prefix.upper()])
 
 
+def share(text: str) -> float:
+    """Read ``5%`` or ``0.05``; ValueError on anything else, also on a bare ``5``, which may mean either."""
+    value = float(text.strip().removesuffix("%")) * (PERCENT if text.strip().endswith("%") else 1)
+    if not 0 <= value < 1:
+        raise ValueError(f"expected a share such as 5% or 0.05, found {text!r}")
+    return value
+
+
 def format_si(value: float, unit: str = "", digits: int = 3) -> str:
     """Scale for display: ``format_si(385e-6, "s")`` is ``385 µs``, ``format_si(708000)`` is ``708 k``."""
     if not math.isfinite(value):

@@ -41,3 +41,14 @@ def test_format_si(value, unit, text):
 )
 def test_seconds(value, unit, s):
     assert units.seconds(value, unit) == pytest.approx(s)
+
+
+@pytest.mark.parametrize(("text", "value"), [("5%", 0.05), (" 2.5 % ", 0.025), ("0.05", 0.05), ("0", 0.0)])
+def test_share(text, value):
+    assert units.share(text) == pytest.approx(value)
+
+
+@pytest.mark.parametrize("text", ["5", "1", "100%", "-1%", "", "%", "nan", "5 pct"])
+def test_a_share_that_may_mean_anything_is_refused(text):
+    with pytest.raises(ValueError, match=r"share|convert"):
+        units.share(text)

@@ -189,7 +189,7 @@ class Source:
     def sha256(self) -> str:
         """SHA-256 of the file's bytes as they are on disk."""
         with self.open_raw() as raw:
-            return hashlib.file_digest(raw, "sha256").hexdigest()
+            return hashlib.file_digest(cast(io.BufferedReader, raw), "sha256").hexdigest()
 
     @property
     def stem(self) -> str:

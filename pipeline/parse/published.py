@@ -4,7 +4,7 @@ Grammar
     ``published:`` names the source; ``exhibits:`` is a list of ``{exhibit, columns, rows}``; each row is
     ``{row, unit, values}`` with a value a column, as printed. ``unit`` is the unit as printed (``ms``, ``GiB``,
     ``million ops/s``, ``%``); a row without a unit holds text. Values may be ``192,000``, ``<1 ms``, ``~160``,
-    ``2-128``, ``$0.172 – $10.892/hr``, ``8 x 3750 GB``, ``n/a``.
+    ``2-128``, ``$0.172 – $10.892/hr``, ``8 x 3750 GB``, ``+ 9%``, ``n/a``.
 Traps
     A range has no single value; ``<1`` bounds from above only; ``8 x 3750`` is a product.
 Sample
@@ -35,13 +35,18 @@ UNSEEN_CUTS = "YAML has no end mark"
 _UNITS: dict[str, tuple[str, float]] = {
     "1": ("1", 1), "%": ("1", units.PERCENT), "x": ("x", 1),
     "s": ("s", 1), "ms": ("s", units.MILLI), "µs": ("s", units.MICRO),
-    "ops/s": ("1/s", 1), "million ops/s": ("1/s", 1e6), "GHz": ("Hz", 1e9), "Gbps": ("bit/s", 1e9),
-    "GB": ("B", 1e9), "GiB": ("B", units.byte_size("1GiB")), "B": ("B", 1), "USD/h": ("USD/h", 1),
+    "min": ("s", units.SECONDS["m"]), "h": ("s", units.SECONDS["h"]),
+    "ops/s": ("1/s", 1), "thousand ops/s": ("1/s", 1e3), "million ops/s": ("1/s", 1e6), "GHz": ("Hz", 1e9),
+    "Mbps": ("bit/s", 1e6), "Gbps": ("bit/s", 1e9), "MB/s": ("B/s", 1e6), "GB/s": ("B/s", 1e9),
+    "kB": ("B", 1e3), "MB": ("B", 1e6), "GB": ("B", 1e9), "TB": ("B", 1e12), "GiB": ("B", units.byte_size("1GiB")),
+    "TiB": ("B", units.byte_size("1TiB")), "B": ("B", 1), "USD/h": ("USD/h", 1), "USD/year": ("USD/year", 1),
 }  # fmt: skip
 _NUMBER = r"[-−]?\d[\d,]*(?:\.\d+)?"
 _FACTOR = rf"\$?\s*({_NUMBER})(?:\s*[x×]\s*({_NUMBER}))?"
 # Behind the figure stands its unit in words, and perhaps a remark in brackets: no further digits.
-_FIGURE = re.compile(rf"([<>~≈]?)\s*{_FACTOR}(?:\s*([-–])\s*{_FACTOR})?(?P<unit>[^\d()]*)(?:\([^()]*\))?")
+_FIGURE = re.compile(
+    rf"([<>~≈]?)\s*(?:\+\s?(?=\d))?{_FACTOR}(?:\s*([-–])\s*{_FACTOR})?(?P<unit>[^\d()]*)(?:\([^()]*\))?"
+)
 _NO_FIGURE = ("n/a", "–", "-", "")
 
 

@@ -17,7 +17,7 @@ Gives
     Part of the run of the report beside it, as ``fio_log``. latency_bins, scope job, phase completion, job as there:
     a row a line and bin that is not empty, interval_start_s the line before of this direction, at first 0. The I/Os are
     held against fio's report: a log has fewer, by those after its last line.
-    Jobs are merged and percentiles taken in ``pipeline.analyse.histograms``.
+    Jobs are merged and percentiles taken in ``pipeline.analyse.distributions.over_time``.
 """
 
 from __future__ import annotations
