@@ -12,9 +12,25 @@ from typing import TYPE_CHECKING
 from pipeline import tools
 from pipeline.errors import PipelineError
 from pipeline.project import find_root, to_path
+from pipeline.units import share
 
 if TYPE_CHECKING:
     _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_COMPARE = """\
+Compare two sides of repeated runs: medians with intervals, Mann-Whitney tests corrected by Holm, ratios with intervals.
+
+A side is PLACE or PLACE:PATTERN. PLACE is a campaign, or a log file or a folder of logs. PATTERN is a regular
+expression that must match the whole of a run's point or of its run id. Points are matched by name; where both patterns
+have groups, what they matched is the name. Where each side has exactly one point, these two are compared.
+
+  compare 2026-11-fio-depth:randread-qd8-j1 2026-11-fio-depth:randread-qd8-j1-limited
+  compare '2026-11-fio-depth:(.*)-j1' '2026-11-fio-depth:(.*)-j2'     points with and without a second job
+  compare 'before/:(run).*' 'after/:(run).*'                          all logs of a folder as repeats of one point
+
+Without --fail-above the exit status is 0 whatever was found; with it, sides with nothing in common are an error too.
+Input that cannot be read or compared is 1, a wrong command line 2.
+"""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -71,12 +87,35 @@ def _parser() -> argparse.ArgumentParser:
     bring.add_argument("--host", required=True, metavar="NAME", help="the machine they were measured on")
     bring.set_defaults(run=_import)
 
+    check = commands.add_parser(
+        "reconcile", help="hold every run's figures against each other; exit 1 where two contradict each other"
+    )
+    check.add_argument("campaigns", nargs="+", metavar="CAMPAIGN", help="its name: data/campaigns/CAMPAIGN.yaml")
+    check.add_argument("--tolerance", type=float, default=0.01, metavar="SHARE", help="relative difference (0.01)")
+    check.set_defaults(run=_reconcile)
+
     notebook = commands.add_parser("notebook", help="execute notebooks/NAME.ipynb into data/results and data/figures")
     notebook.add_argument("name", metavar="NAME")
     notebook.set_defaults(run=_notebook)
 
     site = commands.add_parser("site", help="publish the executed notebooks and the campaigns as data/site")
     site.set_defaults(run=_site)
+
+    compare = commands.add_parser(
+        "compare", help="compare two sides of repeated runs; with --fail-above, exit 1 on a significant regression",
+        description=_COMPARE, formatter_class=argparse.RawDescriptionHelpFormatter,
+    )  # fmt: skip
+    compare.add_argument("a", metavar="A", help="the baseline")
+    compare.add_argument("b", metavar="B", help="what is held against it")
+    compare.add_argument(
+        "--fail-above", type=share, metavar="SHARE",
+        help="exit 1 where B is worse, significantly after Holm, and by a ratio more than this from 1, e.g. 5%%",
+    )  # fmt: skip
+    compare.add_argument(
+        "--csv", type=Path, metavar="FILE", help="write the rows, also the unmatched ones, in full digits"
+    )
+    compare.add_argument("--json", type=Path, metavar="FILE", help="write everything, also each run's values")
+    compare.set_defaults(run=_compare)
 
     docs = commands.add_parser("docs", help="write data/README.md from the schema")
     docs.add_argument("--check", action="store_true", help="only say whether it is current")
@@ -156,6 +195,12 @@ def _import(arguments: argparse.Namespace) -> int:
     return importing.import_folder(arguments.folder, arguments.campaign, arguments.host, find_root())
 
 
+def _reconcile(arguments: argparse.Namespace) -> int:
+    from pipeline.report import reconciling
+
+    return reconciling.run(arguments.campaigns, find_root(), arguments.tolerance)
+
+
 def _notebook(arguments: argparse.Namespace) -> int:
     from pipeline.report import notebooks
 
@@ -166,6 +211,12 @@ def _site(_: argparse.Namespace) -> int:
     from pipeline.report import site
 
     return site.build(find_root())
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    from pipeline.report import comparing
+
+    return comparing.run(arguments.a, arguments.b, arguments.fail_above, arguments.csv, arguments.json)
 
 
 def _docs(arguments: argparse.Namespace) -> int:

@@ -77,7 +77,7 @@ def median_estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
     """
     ordered = np.sort(_numbers(values))
     ranks = quantile_ranks(len(ordered), 0.5, confidence)
-    ends = (None, None, None)
+    ends: tuple[float | None, float | None, float | None] = (None, None, None)
     if ranks.low >= 1 and ranks.high <= len(ordered):
         ends = (float(ordered[ranks.low - 1]), float(ordered[ranks.high - 1]), ranks.coverage)
     return Estimate(float(np.median(ordered)), ends[0], ends[1], len(ordered), confidence, ends[2], "order statistics")

@@ -10,11 +10,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from simulation import share_of_draws
 
-from pipeline.analyse.linearity import linearity, x_rating
+from pipeline.analyse.act.rating import x_rating
+from pipeline.analyse.scaling._efficiency import efficiencies
+from pipeline.analyse.scaling._verdict import judge
+from pipeline.analyse.scaling.linearity import linearity
+from pipeline.analyse.scaling.sample_size import decision_power, repeats_needed
 from pipeline.errors import AnalysisError
 
 
@@ -41,25 +47,38 @@ BENT = {1: 1000.0, 2: 1500.0, 3: 1600.0, 4: 1440.0}
             "too few points",
             "n = 3 over 3 distinct numbers of devices leaves 1 degree of",
         ),
-        (runs({1: [192e3], 2: [354e3], 4: [708e3]}), "too few points", "the slope's 95 % interval is ± 27 %; need ≥ 4"),
+        (
+            runs({1: [192e3], 2: [354e3], 4: [708e3]}),
+            "too few points",
+            "interval is ± 27 %; need ≥ 4 distinct numbers of devices, ≥ 3 degrees of freedom and ≥ 19 more repeats",
+        ),
         (runs({1: [1], 2: [2]}), "too few points", "leaves 0 degrees of freedom; the slope has no interval"),
         (runs({1: [1], 2: [2], 3: [3], 4: [4]}), "too few points", "leaves 2 degrees of freedom"),
         (scattered({1: 1000, 2: 2000, 4: 4000}, 0.001), "too few points", "n = 9 over 3 distinct numbers of devices"),
-        (runs({n: [n * 500.0] for n in range(1, 6)}), "linear", "linear within 0 %"),
+        (
+            runs({n: [n * 500.0] for n in range(1, 6)}),
+            "too few repeats",
+            "no interval of the efficiency at n_devices = 2, 3, 4, 5 for want of runs that differ, there or at 1, so "
+            "nothing is proved; need ≥ 3 repeats a point to learn how far runs scatter, which is not known",
+        ),
         (
             runs({1: [1000], 2: [1960], 3: [2940], 4: [4080], 5: [5000]}),
-            "linear",
-            "linear within 2 %: every efficiency",
+            "too few repeats",
+            "standard deviation is 2.4 % (about the line, for want of repeats, df 3; 95 % interval 1.3 … 8.8 %)",
         ),
-        (runs({1: [1000], 2: [1960], 3: [2940], 4: [4080], 5: [5000]}), "linear", "between 98 and 102 % (intervals"),
+        (scattered({1: 1000, 2: 1500}, 0.01), "not linear", "efficiency at 2 devices is 75 %"),
         (scattered(LINE, 0.005), "linear", "linear within 1.2 %"),  # exp(2.776 · 0.005 · √(2/3)) = 1.0114
         (scattered(LINE, 0.02), "linear", "linear within 4.7 %"),
-        (scattered(LINE, 0.03), "undecided", "across the edge of 100 ± 5 %; more repeats would decide"),
+        (
+            scattered(LINE, 0.03),
+            "undecided",
+            "across the edge of 100 ± 5 %; need ≥ 9 more repeats a point (3 now): 12 repeats decide with a power of 80",
+        ),
         (scattered(BENT, 0.01), "not linear", "efficiency at 4 devices is 36 % (35.2 … 36.8 %), outside 100 ± 5 %"),
         (
             runs({n: [rate] for n, rate in {**BENT, 5: 5000}.items()}),
-            "not linear",
-            "efficiency at 4 devices is 36 %,",
+            "too few repeats",
+            "there or at 1, so nothing is proved",
         ),
         (scattered({1: 100, 2: 260, 3: 300, 4: 400}, 0.01), "not linear", "efficiency at 2 devices is 130 %"),
     ],
@@ -80,7 +99,7 @@ def test_both_lines_and_their_frame() -> None:
     assert list(frame["fit"]) == ["with constant", "with constant", "through origin"]
     assert list(frame["name"]) == ["intercept", "x", "x"]
     assert [warning for warning in result.warnings if warning.startswith("with constant: n = 3: one degree of freedom")]
-    assert result.sentence().count("degree") == 2  # once in the verdict, once in its "need ≥ 3"
+    assert result.sentence().count("degree") == 2  # once in the verdict, once in its "≥ 3 degrees of freedom"
     assert "R² 0.99954 (centred)" in result.sentence()
 
 
@@ -113,14 +132,80 @@ def test_single_and_identical_runs_have_no_intervals() -> None:
         assert [text for text in result.warnings if "n_devices = 2, 3, 4, 5: need ≥ 2 runs that differ" in text]
 
 
-def test_intervals_cover_the_truth() -> None:
-    source = np.random.default_rng(20)
-    is_covered = []
-    for _ in range(400):
-        rates = {n: list(n * 100 * 0.97 ** (n > 1) * (1 + 0.02 * source.normal(size=3))) for n in (1, 2)}
-        row = linearity(runs(rates)).efficiency.iloc[1]
-        is_covered.append(row["interval_low"] <= 0.97 <= row["interval_high"])
-    assert 0.93 <= np.mean(is_covered) <= 0.995  # 0.965 in 40 000 simulations
+@pytest.mark.parametrize(("repeats", "spreads"), [(3, (0.02, 0.02)), (10, (0.02, 0.02)), (5, (0.05, 0.01))])
+def test_intervals_cover_the_truth(repeats: int, spreads: tuple[float, float]) -> None:
+    xs = np.repeat([1.0, 2.0], repeats)
+
+    def holds(rng: np.random.Generator) -> bool:
+        ys = np.repeat([100, 194], repeats) * (1 + np.repeat(spreads, repeats) * rng.standard_normal(len(xs)))
+        low, high = efficiencies(xs, ys).interval(0.95)
+        return bool(low[1] <= 0.97 <= high[1])
+
+    assert 0.93 <= share_of_draws(holds) <= 0.97
+
+
+def share_judged(outcome: str, truth: list[float], repeats: int, spread: float, seed: int = 1) -> float:
+    """Share of 2,000 draws judged so; 1 and ``truth`` are the efficiencies at 1, 2, 4 and 8 devices."""
+    xs = np.repeat([1.0, 2, 4, 8], repeats)
+    means = 1000 * xs * np.repeat([1, *truth], repeats)
+
+    def holds(rng: np.random.Generator) -> bool:
+        ys = means * (1 + spread * rng.standard_normal(len(xs)))
+        return judge(efficiencies(xs, ys), len(xs) - 2, tolerance=0.05, confidence=0.95).outcome == outcome
+
+    return share_of_draws(holds, seed)
+
+
+@pytest.mark.parametrize(
+    ("truth", "repeats", "spread"),
+    [([0.95, 1, 1], 2, 0.005), ([0.95, 1, 1], 5, 0.02), ([1, 1.05, 1], 3, 0.01), ([0.95, 0.95, 0.95], 3, 0.01)],
+)
+def test_linear_is_seldom_said_at_the_edge(truth: list[float], repeats: int, spread: float) -> None:
+    assert share_judged("linear", truth, repeats, spread) <= 0.035  # level 0.025, and 3 standard errors of a share
+
+
+@pytest.mark.parametrize(
+    ("truth", "repeats", "spread"),
+    [([0.95, 0.95, 0.95], 3, 0.01), ([1.05, 1.05, 1.05], 5, 0.02), ([0.95, 1.05, 1], 2, 0.02)],
+)
+def test_not_linear_is_seldom_said_at_the_edge(truth: list[float], repeats: int, spread: float) -> None:
+    assert share_judged("not linear", truth, repeats, spread) <= 0.035
+
+
+@pytest.mark.parametrize(
+    ("truth", "outcome"), [([1, 1, 1], "linear"), ([0.92, 1, 1], "not linear"), ([0.98, 1, 1], "linear")]
+)
+def test_the_repeats_that_are_asked_for_decide(truth: list[float], outcome: str) -> None:
+    needed = repeats_needed(truth, 0.03, tolerance=0.05)
+    assert needed.repeats is not None
+    assert share_judged(outcome, truth, needed.repeats, 0.03) >= 0.77  # 0.8 less 3 standard errors
+    assert share_judged(outcome, truth, needed.repeats // 2, 0.03) < 0.77
+
+
+def test_power_on_the_noncentral_t() -> None:
+    """One efficiency of 0.8 with 3 % and 2 repeats: df 2, t = 4.303, noncentrality ln(0.95/0.8)/0.03 = 5.728."""
+    expected = scipy.stats.nct.sf(scipy.stats.t.ppf(0.975, 2), 2, math.log(0.95 / 0.8) / 0.03)
+    assert decision_power([0.8], 0.03, 2, tolerance=0.05) == pytest.approx(expected, rel=1e-9)
+    assert decision_power([0.95], 0.03, 10, tolerance=0.05) == pytest.approx(0.025, rel=1e-4)  # at the edge: the level
+    assert repeats_needed([0.95], 0.03, tolerance=0.05).repeats is None
+    assert "more than 10,000" in repeats_needed([0.95], 0.03, tolerance=0.05).sentence()
+    for values, spread, repeats in (([], 0.1, 2), ([1.0], 0.1, 1), ([0.0], 0.1, 2), ([1.0], 0.0, 2)):
+        with pytest.raises(AnalysisError, match="power needs"):
+            decision_power(values, spread, repeats, tolerance=0.05)
+
+
+def test_spread_is_pooled_over_repeats_or_taken_about_the_line() -> None:
+    spread = linearity(scattered(LINE, 0.02)).spread
+    assert spread is not None
+    assert (spread.value, spread.df) == (pytest.approx(0.02), 8)
+    assert spread.low == pytest.approx(0.02 * math.sqrt(8 / scipy.stats.chi2.ppf(0.975, 8)))
+    assert spread.high == pytest.approx(0.02 * math.sqrt(8 / scipy.stats.chi2.ppf(0.025, 8)))
+    about_line = linearity(runs({1: [192e3], 2: [354e3], 4: [708e3]})).spread
+    assert about_line is not None
+    assert about_line.value == pytest.approx(
+        math.hypot(4285.714285714 / 187714.285714, 6428.571428571 / 360428.571429, 2142.857142857 / 705857.142857)
+    )
+    assert linearity(runs({n: [n * 10.0] * 3 for n in range(1, 5)})).spread is None
 
 
 def test_lack_of_fit_as_in_the_handbook() -> None:
@@ -147,7 +232,7 @@ def test_no_lack_of_fit_where_the_means_are_on_the_line() -> None:
 
 
 def test_the_offered_load_explains_a_straight_line() -> None:
-    frame = scattered(LINE, 0.0)
+    frame = scattered(LINE, 0.001)
     frame["offered_ops_per_s"] = frame["ops_per_s"] * 1.002
     result = linearity(frame, offered="offered_ops_per_s")
     assert result.outcome == "offered load"
@@ -166,7 +251,7 @@ def test_the_offered_load_is_said_even_of_few_points() -> None:
     [(9000, "9 of 12 runs achieved the offered rate within 1 %"), (None, "3 of 12 runs have no offered")],
 )
 def test_an_offered_load_that_was_not_always_achieved(last: float | None, words: str) -> None:
-    frame = scattered(LINE, 0.0)
+    frame = scattered(LINE, 0.001)
     frame["offered"] = frame["ops_per_s"].where(frame["n_devices"] < 8, last)
     result = linearity(frame, offered="offered")
     assert result.outcome == "linear"

@@ -2,8 +2,8 @@ import pandas as pd
 import pytest
 from frames import run, tables
 
-from pipeline.analyse.circularity import stated_depth
-from pipeline.analyse.littles_law import combine, littles_law
+from pipeline.analyse.queueing.circularity import stated_depth
+from pipeline.analyse.queueing.littles_law import combine, littles_law
 from pipeline.errors import AnalysisError
 
 
@@ -92,6 +92,10 @@ def mismatch(**kwargs):
         (mismatch(parameters=[("target 1/throughput rate-limited to 50 B/ms", "true")]), "differs", "rate-limited"),
         (mismatch(parameters=[("target 1/think time", "5ms"), ("rate", "0,0,0")]), "differs", "think time"),
         (mismatch(), "differs", "idle workers"),
+        (run({"ops_per_s": 1e6, "latency_mean_s": 0.2e-6, "queue_depth": 1}), "differs", "between operations"),
+        (mismatch(parameters=[("fdatasync", "1")]), "differs", "sync"),
+        (mismatch(command="diskspd.exe -b4K -g50 -o8 f"), "differs", "rate-limited"),
+        (mismatch(command="fio --rate_iops=100"), "differs", "rate-limited"),
         (run({"ops_per_s": 900.0, "latency_mean_s": 1e-3, "queue_depth": 8}), "differs", "between operations"),
         (mismatch(parameters=[("verify", "crc32c")]), "differs", "phases"),
         (run({"ops_per_s": 100.0}, warnings=["latency_from_rate"]), "no latency", "no latency"),
@@ -109,6 +113,10 @@ def mismatch(**kwargs):
         "diskspd-rate",
         "diskspd-think",
         "idle",
+        "own-work",
+        "sync-without-time",
+        "diskspd-rate-option",
+        "fio-rate-option",
         "between",
         "verify",
         "rate-without-latency",
@@ -154,7 +162,8 @@ def test_no_rate_no_depth_and_empty_campaigns_join():
     assert nothing.warnings == ("Left out, for they state no rate: 1 of the reports.",)
     joined = combine([nothing, littles_law(tables(mismatch()))])
     assert len(joined.frame) == 1
-    assert joined.sentence().endswith("in 0 of 1 runs that have one; the others: 1 idle workers.")
+    assert "in 0 of 1 runs that have one (one comparison a run" in joined.sentence()
+    assert joined.sentence().endswith("; the others: 1 idle workers.")
     assert list(joined.verdict_frame()["n_runs"]) == [1]
 
 

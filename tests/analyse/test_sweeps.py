@@ -1,8 +1,7 @@
-import pandas as pd
 import pytest
 from frames import report, run, tables
 
-from pipeline.analyse.sweeps import device_sweep, highest_held, published_sweep, with_x_rating
+from pipeline.analyse.scaling.sweeps import depth_sweep, device_sweep, published_sweep, with_x_rating
 from pipeline.errors import AnalysisError
 
 
@@ -29,30 +28,6 @@ def test_device_sweep_takes_one_operation_and_what_was_offered():
     assert list(frame[["n_devices", "ops_per_s", "offered_ops_per_s"]].iloc[0]) == [1, 500, 500]
 
 
-def test_highest_held_is_per_device_and_in_total():
-    search = pd.DataFrame(
-        [
-            (1, 16000.0, True),
-            (1, 32000.0, True),
-            (1, 64000.0, False),
-            (2, 16000.0, True),
-            (2, 32000.0, False),
-            (3, 1500.0, True),
-        ],
-        columns=["n_devices", "offered_ops_per_s", "is_complete"],
-    )
-    search["is_aborted"] = ~search["is_complete"]
-    killed = pd.DataFrame([{"n_devices": 1, "offered_ops_per_s": 8000.0, "is_complete": False, "is_aborted": False}])
-    search = pd.concat([search, killed], ignore_index=True)
-    frame = highest_held(search)
-    assert list(frame["held_x"]) == [16, 4]
-    assert list(frame["given_up_x"]) == [32, 8]
-    assert list(frame["held_x_total"]) == [16, 8]
-    assert list(frame["efficiency"]) == [1, 0.25]
-    with pytest.raises(AnalysisError, match="gave up"):
-        highest_held(search[search["is_complete"]])
-
-
 def test_published_sweep_of_the_articles_table():
     made = report(tool="published")
     for row, values in (("SSDs", (1, 2, 4)), ("rate", (192_000, 354_000, 708_000))):
@@ -60,3 +35,23 @@ def test_published_sweep_of_the_articles_table():
             made.add("published", source="s", exhibit="e", row=row, column=column, value_text=str(value), value=value)
     frame = with_x_rating(published_sweep(tables(made), "e", "SSDs", "rate"))
     assert list(frame["x_rating"]) == [64, 59, 59]
+
+
+def test_rates_over_the_queue_depth():
+    """Two jobs of depth 8, read and write alike: 16 in flight, the rate of reads alone or of both."""
+    rows = [
+        {"job": job, "op": op, "queue_depth": 8, "ops_per_s": rate, "target": "/dev/loop0"}
+        for job in ("a", "b")
+        for op, rate in (("read", 100.0), ("write", 50.0))
+    ]
+    deep = [run(*rows, run_id=f"deep-{n}", point="qd8-j2", repeat=n) for n in (2, 1)]
+    flat = run({"queue_depth": 1, "ops_per_s": 30.0}, run_id="flat", point="qd1-j1", repeat=1)
+    unknown = run({"ops_per_s": 30.0}, run_id="unknown", point="qd0-j1", repeat=1)
+    logs = tables(*deep, flat, unknown)
+    frame = depth_sweep(logs, r"qd\d-j\d", op="read")
+    assert list(frame["run_id"]) == ["flat", "deep-1", "deep-2"]
+    assert list(frame["queue_depth"]) == [1, 16, 16]
+    assert list(frame["ops_per_s"]) == [30, 200, 200]
+    assert list(depth_sweep(logs, "qd8-j2")["ops_per_s"]) == [300, 300]
+    with pytest.raises(AnalysisError, match="expected runs whose point matches 'nothing'"):
+        depth_sweep(logs, "nothing")

@@ -72,7 +72,7 @@ def read_into_memory(path: Path, _: Path) -> None:
 def histograms(path: Path, out: Path) -> None:
     """Parse the logs of eight jobs, then merge them and compute percentiles of each second."""
     from pipeline import tidy
-    from pipeline.analyse.histograms import merge_jobs, percentiles
+    from pipeline.analyse.distributions.over_time import merge_jobs, percentiles
 
     parse(path, out)
     columns = ["op", "phase", "interval_start_s", "interval_end_s", "lower_s", "upper_s", "count"]

@@ -64,8 +64,8 @@ def test_the_own_device_sweeps(project):
     assert own["fio"]["outcome"] == "not linear"
     assert own["act"]["n"] == 20
     assert own["act"]["outcome"] == "offered load"
-    held = {row["n_devices"]: (row["held_x"], row["given_up_x"]) for row in own["act_highest_held"]["rows"]}
-    assert held == {1: (24, 32), 2: (12, 16), 4: (6, 8)}
+    held = {row["n_devices"]: (row["held_x"], row["failed_x"]) for row in own["act_highest_held"]["rows"]}
+    assert held == {1: (16, 24), 2: (12, 16), 4: (4, 6)}
 
 
 def test_littles_law_of_the_article_and_the_rate_limited_runs(project):
@@ -90,9 +90,15 @@ def test_the_breakdowns(project):
     assert article == pytest.approx([84.7, 42.3, 94, 164], abs=1e-6)
     assert found["article"]["total_s"] == pytest.approx(385e-6)
     postgres = found["postgres"]
-    for name, microseconds in (("insert_s", 179.9), ("wal_write_s", 2.3), ("wal_fdatasync_s", 142.0)):
-        assert round(postgres[name] * 1e6, 1) == microseconds
-    assert sum(layer["latency_s"] for layer in postgres["layers"]) == pytest.approx(postgres["insert_s"])
+    for name, microseconds in (("insert", 179.9), ("wal_write", 2.3), ("wal_fdatasync", 142.0)):
+        assert round(postgres["levels"][name] * 1e6, 1) == microseconds
+    assert sum(layer["latency_s"] for layer in postgres["layers"]) == pytest.approx(postgres["levels"]["insert"])
+    verdicts = {check["check"]: check["verdict"] for check in found["article"]["checks"]}
+    assert verdicts["elapsed time / inserts = 1 / 2,597.4 inserts a second"] == "contradiction"
+    assert found["article"]["residual_verdict"] == "contradiction"
+    slowest = found["repeats-slowest"]["layers"]
+    assert sum(layer["tail_mean_s"] for layer in slowest[1:]) == pytest.approx(slowest[0]["tail_mean_s"])
+    assert "reason" in found["postgres-slowest"]
 
 
 def test_nothing_to_do_the_second_time(project):

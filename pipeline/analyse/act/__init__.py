@@ -1,0 +1,1 @@
+"""Aerospike's ACT: certification, ratings, its own table recomputed."""

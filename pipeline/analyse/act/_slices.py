@@ -1,0 +1,152 @@
+"""ACT's histograms cut into slices: operations over each limit of latency, with what bins and sampling leave open."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import betaincinv, stdtrit
+
+from pipeline.analyse.select import KEYS
+from pipeline.errors import AnalysisError
+
+Floats = NDArray[np.float64]
+RELATIVE = 1e-9  # bins' edges are powers of two of 1 ms or 1 µs in binary floats
+SLICE_COLUMNS = [*KEYS, "slice", "start_s", "end_s", "is_whole", "threshold_s", "n_ops", "n_over_low", "n_over_high",
+                 "over_low_ratio", "over_high_ratio", "binomial_low_ratio", "binomial_high_ratio", "n_windows",
+                 "dispersion", "clustered_low_ratio", "clustered_high_ratio"]  # fmt: skip
+
+
+def clopper_pearson(n_over: Floats, n_ops: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Exact binomial interval of a share (Clopper and Pearson 1934, Biometrika 26, 404–413), by the beta quantile.
+
+    With k of n: low = B(α/2; k, n−k+1), 0 for k = 0; high = B(1−α/2; k+1, n−k), 1 for k = n. Of n = 0 it is null.
+    Assumes independent operations of one probability. k and n may be fractions (an effective number).
+    """
+    tail, k, n = (1 - confidence) / 2, np.asarray(n_over, dtype=float), np.asarray(n_ops, dtype=float)
+    with np.errstate(invalid="ignore"):
+        low = np.where(k > 0, betaincinv(np.where(k > 0, k, 1.0), n - k + 1, tail), 0.0)
+        high = np.where(k < n, betaincinv(k + 1, np.where(k < n, n - k, 1.0), 1 - tail), 1.0)
+    return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
+
+
+def read_bins(bins: pd.DataFrame, op: str) -> pd.DataFrame:
+    """The bins by which ACT is judged: of all devices together, of one operation, of intervals."""
+    chosen = bins[(bins["op"] == op) & (bins["scope"] == "total") & (bins["phase"] == "total")]
+    return chosen[chosen["interval_end_s"].notna() & chosen["interval_start_s"].notna()]
+
+
+def slice_counts(
+    bins: pd.DataFrame, durations: pd.DataFrame, thresholds_s: Sequence[float], slice_s: float, confidence: float
+) -> pd.DataFrame:
+    """A row a run, slice and threshold, with the columns SLICE_COLUMNS.
+
+    ``bins`` of ``read_bins``; ``durations`` has run_id, tool, duration_s. Slice k holds the intervals that end in
+    (k−1, k] · slice_s. ``is_whole``: the run lasted to its end and no interval reaches across its ends, so that its
+    counts are its own. ``n_over_low`` and ``n_over_high`` differ where a threshold lies inside a bin (ACT's bins of
+    2^k µs have no edge at 1 ms but at 1.024 ms): operations of that bin may be on either side.
+    ``dispersion`` is the χ² of the windows' shares over its degrees of freedom: about 1 where operations are
+    independent, more where slow ones come in bursts. ``clustered_…`` is the exact interval for the effective number of
+    operations n / dispersion · (t(n−1) / t(windows−1))² (Korn and Graubard 1998, Survey Methodology 24, 193–201): it
+    holds where bursts are shorter than a window. Null with fewer than 2 windows, or with none or all over.
+    AnalysisError: a slice of no length, or a run's duration is not known.
+    """
+    if not slice_s > 0:
+        raise AnalysisError(f"expected slices longer than 0 s, found {slice_s!r}")
+    if durations["duration_s"].isna().any():
+        raise AnalysisError(f"expected a duration of each run, found none of {list(durations['run_id'])[:3]}")
+    windows = _window_counts(bins, thresholds_s)
+    numbers = np.ceil(windows["interval_end_s"] / slice_s * (1 - RELATIVE)).astype("int64")
+    windows = windows.assign(slice=numbers.clip(lower=1))
+    crossing = _crossed(windows, slice_s)
+    rows = [_slices_of_run(windows, run, thresholds_s, slice_s, crossing) for run in durations.to_dict("records")]
+    found = [frame for frame in rows if len(frame)]
+    if not found:
+        return pd.DataFrame(columns=SLICE_COLUMNS)
+    return _with_intervals(pd.concat(found, ignore_index=True), confidence)[SLICE_COLUMNS]
+
+
+def _window_counts(bins: pd.DataFrame, thresholds_s: Sequence[float]) -> pd.DataFrame:
+    """Operations of each interval: all, and by threshold those surely over and those perhaps over."""
+    upper = bins["upper_s"].fillna(math.inf)
+    counts = {"n_ops": bins["count"]}
+    for i, threshold in enumerate(thresholds_s):
+        counts[f"low_{i}"] = bins["count"].where(bins["lower_s"] >= threshold * (1 - RELATIVE), 0)
+        counts[f"high_{i}"] = bins["count"].where(upper > threshold * (1 + RELATIVE), 0)
+    keys = [*KEYS, "interval_start_s", "interval_end_s"]
+    return bins[keys].assign(**counts).groupby(keys, sort=True)[list(counts)].sum().reset_index()
+
+
+def _crossed(windows: pd.DataFrame, slice_s: float) -> set[tuple[str, str, int]]:
+    """Slices that share an interval with a neighbour: its operations cannot be told apart."""
+    first = np.floor(windows["interval_start_s"] / slice_s * (1 + RELATIVE)).astype("int64") + 1
+    crossing = windows.assign(first=first)[first < windows["slice"]]
+    return {
+        (row["run_id"], row["tool"], number)
+        for row in crossing.to_dict("records")
+        for number in range(row["first"], row["slice"] + 1)
+    }
+
+
+def _slices_of_run(
+    windows: pd.DataFrame,
+    run: dict[str, object],
+    thresholds_s: Sequence[float],
+    slice_s: float,
+    crossing: set[tuple[str, str, int]],
+) -> pd.DataFrame:
+    """Every slice of a run up to its end, those without an operation too."""
+    key, duration = (str(run["run_id"]), str(run["tool"])), float(str(run["duration_s"]))
+    own = windows[(windows["run_id"] == key[0]) & (windows["tool"] == key[1])]
+    n_slices = max(math.ceil(duration / slice_s * (1 - RELATIVE)), int(own["slice"].max()) if len(own) else 0)
+    rows = []
+    for number in range(1, n_slices + 1):
+        part = own[own["slice"] == number]
+        end = number * slice_s
+        is_whole = end <= duration * (1 + RELATIVE) and (*key, number) not in crossing
+        for i, threshold in enumerate(thresholds_s):
+            low, high = part[f"low_{i}"].to_numpy(float), part[f"high_{i}"].to_numpy(float)
+            n = part["n_ops"].to_numpy(float)
+            rows.append(
+                {"run_id": key[0], "tool": key[1], "slice": number, "start_s": end - slice_s,
+                 "end_s": min(end, max(duration, end - slice_s)), "is_whole": is_whole, "threshold_s": threshold,
+                 "n_ops": int(n.sum()), "n_over_low": int(low.sum()), "n_over_high": int(high.sum()),
+                 "n_windows": int((n > 0).sum()), "dispersion_low": dispersion(low, n),
+                 "dispersion_high": dispersion(high, n)}
+            )  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def dispersion(n_over: Floats, n_ops: Floats) -> float:
+    """Pearson's χ² of the windows' shares about the pooled share, over windows − 1; null where it has no meaning."""
+    used = n_ops > 0
+    k, n = n_over[used], n_ops[used]
+    share = float(k.sum() / n.sum()) if len(n) else 0.0
+    if len(n) < 2 or not 0 < share < 1:
+        return math.nan
+    return float((((k - n * share) ** 2) / (n * share * (1 - share))).sum() / (len(n) - 1))
+
+
+def _with_intervals(frame: pd.DataFrame, confidence: float) -> pd.DataFrame:
+    n = frame["n_ops"].to_numpy(float)
+    found = frame.assign(dispersion=frame[["dispersion_low", "dispersion_high"]].max(axis=1))
+    for end, side in (("low", 0), ("high", 1)):
+        k = frame[f"n_over_{end}"].to_numpy(float)
+        found[f"over_{end}_ratio"] = np.where(n > 0, k / np.where(n > 0, n, 1), np.nan)
+        found[f"binomial_{end}_ratio"] = clopper_pearson(k, n, confidence)[side]
+        share = found[f"over_{end}_ratio"].to_numpy(float)
+        effective = _effective(n, found[f"dispersion_{end}"].to_numpy(float), frame["n_windows"], confidence)
+        found[f"clustered_{end}_ratio"] = clopper_pearson(share * effective, effective, confidence)[side]
+    return found
+
+
+def _effective(n: Floats, dispersed: Floats, n_windows: pd.Series, confidence: float) -> Floats:
+    """Number of independent operations that would scatter as these do; never more than there are."""
+    df = n_windows.to_numpy(float) - 1
+    tail = (1 + confidence) / 2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        correction = (stdtrit(np.maximum(n - 1, 1), tail) / stdtrit(np.maximum(df, 1), tail)) ** 2
+        return np.where((df >= 1) & (dispersed > 0), np.minimum(n, n / dispersed * correction), np.nan)

@@ -1,0 +1,1 @@
+"""Where the time of an operation goes: layers from different instruments, with their uncertainty."""

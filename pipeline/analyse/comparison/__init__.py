@@ -1,0 +1,1 @@
+"""Two sides of repeated runs against each other."""

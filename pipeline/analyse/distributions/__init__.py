@@ -1,0 +1,1 @@
+"""Latencies as exact counts: percentiles as bounds, over time, and stalls."""

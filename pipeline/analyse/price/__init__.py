@@ -1,0 +1,1 @@
+"""Rates by the vCPU, core, drive, terabyte and dollar; what publications computed, recomputed."""

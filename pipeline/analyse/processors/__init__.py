@@ -1,0 +1,1 @@
+"""What processors did: hot symbols, classes of samples, flame graphs, counters, saturation."""

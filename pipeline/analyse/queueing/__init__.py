@@ -1,0 +1,1 @@
+"""Little's law, and response time where a load is open."""

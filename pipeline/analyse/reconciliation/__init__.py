@@ -1,0 +1,1 @@
+"""The reconciliation gate: two figures of one thing must agree."""

@@ -1,0 +1,1 @@
+"""Series of windows: steady state, trend, warm-up, fill."""
