@@ -1,4 +1,4 @@
-"""From raw benchmark logs to published figures: read, analyse, report.
+"""From benchmarks on hosts to published figures: collect, read, analyse, report.
 
 ``pipeline.read("fio.json").operations`` reads any known log; ``pipeline.load("2026-11-fio-depth")`` gives the tidy
 tables of a parsed campaign.
