@@ -49,7 +49,7 @@ def timeline_figure(run: ResponseTimes, *, title: str, every: int = 1) -> go.Fig
     for column, name, colour in (
         ("response_s", "response time, ESTIMATE (queue)", ORANGE), ("service_s", "service time, measured", BLUE),
     ):  # fmt: skip
-        figure.add_scattergl(x=part["scheduled_s"].round(4), y=part[column].clip(lower=1e-6).round(7), mode="markers",
+        figure.add_scatter(x=part["scheduled_s"].round(4), y=part[column].clip(lower=1e-6).round(7), mode="markers",
                              name=name, marker={"color": colour, "size": 3, "opacity": 0.6})  # fmt: skip
     figure.update_yaxes(type="log", exponentformat="SI", ticksuffix="s", dtick=1)
     figure.update_layout(legend={"itemsizing": "constant"})
