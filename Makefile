@@ -16,7 +16,7 @@ repro: .venv/.installed  ## raw logs → tidy tables → notebooks → site, wha
 	$(RUN) dvc repro
 	@echo "The site is at $(CURDIR)/data/site/index.html"
 
-demo: .venv/.installed  ## two minutes: measure this machine over SSH, pull, parse, publish, in a temporary clone
+demo: .venv/.installed  ## three minutes: measure this machine over SSH, pull, parse, publish, in a temporary clone
 	$(RUN) python -m pipeline demo
 
 test: .venv/.tested  ## the tests
