@@ -1,8 +1,18 @@
 """Tidy tables made by hand, for the analyses' tests."""
 
+from functools import cache
+from pathlib import Path
+
+import pipeline
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 from pipeline.tidy import tables_of
+
+
+@cache
+def campaign(slug):
+    """The tables of a campaign that ships, from its raw logs: a clone has no others."""
+    return pipeline.read(Path(__file__).parents[2] / "data/raw" / slug)
 
 
 def report(run_id="r1", tool="fio", campaign="c", point="p", **run):

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from frames import campaign
 from hdrh.histogram import HdrHistogram
 
 import pipeline
@@ -75,7 +76,7 @@ def test_fio_reports_a_value_of_the_bin_that_holds_the_percentile(tables):
 
 def test_every_json_plus_run_of_the_shipped_campaign():
     """All runs at once, by what the campaign's tables hold: 2,000 percentiles and more."""
-    tables = pipeline.tidy.load("2026-11-fio-depth")
+    tables = campaign("2026-11-fio-depth")
     said = tables.latency_percentiles.set_index(["run_id", "op", "phase", "job", "target"]).sort_index()
     n = 0
     for part in distributions(tables, ["job", "target"], phase="completion"):
@@ -90,7 +91,7 @@ def test_every_json_plus_run_of_the_shipped_campaign():
 
 def diskspd():
     """Runs whose report has percentiles of both directions and of their total."""
-    tables = pipeline.tidy.load("2026-11-diskspd")
+    tables = campaign("2026-11-diskspd")
     percentiles = tables.latency_percentiles
     with_all = percentiles.groupby("run_id")["op"].agg(lambda ops: {"read", "write", "total"} <= set(ops))
     return tables, list(with_all[with_all].index)
@@ -161,7 +162,7 @@ def test_hdr_logs_agree_with_the_hdrh_package(tmp_path):
 
 @pytest.fixture(scope="module")
 def logs():
-    return pipeline.tidy.load("2026-11-fio-logs")
+    return campaign("2026-11-fio-logs")
 
 
 def test_jobs_and_logs_of_one_run_are_the_same_operations(logs):

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from frames import campaign
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline import tidy
 from pipeline.analyse.distributions.averaging import averaging, averaging_of_run
 from pipeline.analyse.distributions.heat_map import heat_map
 from pipeline.analyse.distributions.histogram import Histogram
@@ -119,7 +119,7 @@ def test_windows_of_operations_need_stamps_and_operations():
 
 @pytest.fixture(scope="module")
 def logs():
-    return tidy.load("2026-11-fio-logs")
+    return campaign("2026-11-fio-logs")
 
 
 def test_both_logs_of_a_run_tell_the_same(logs):

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
+from frames import campaign
 from simulation import share_of_draws
 
-from pipeline import tidy
 from pipeline.analyse.distributions.stalls import stalls
 from pipeline.errors import AnalysisError
 from pipeline.tidy import Tables
@@ -112,7 +112,7 @@ def test_rates_alone():
 
 def test_a_frozen_file_system_shows_in_every_log():
     """The file system was frozen 1.006 s and 0.304 s (freezes.tsv), some tenths after fio's own 9.7 and 19.7 s."""
-    logs = tidy.load("2026-11-fio-logs")
+    logs = campaign("2026-11-fio-logs")
     run = "lab-kvm-fio-freeze-r1"
     found = stalls(logs, run).frame
     assert found["length_s"].tolist() == pytest.approx([1.006, 0.304], abs=0.05)

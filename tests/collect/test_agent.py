@@ -114,6 +114,7 @@ def test_steps_and_monitors_that_fail(spool, tmp_path):
 
 
 @needs_root
+@pytest.mark.xdist_group("loop-devices")
 def test_the_guard_looks_again_just_before_the_write(spool, tmp_path):
     """What prepare.sh is about takes hours; somebody mounts the target meanwhile."""
     image, place = tmp_path / "disk.img", tmp_path / "place"

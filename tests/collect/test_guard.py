@@ -11,6 +11,7 @@ from _host import HOST
 
 BY_ID = Path("/dev/disk/by-id")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devices")
+pytestmark = pytest.mark.xdist_group("loop-devices")  # another losetup, looking for a free one, opens this one's
 
 
 def guard(*lines, shell=("sh",)):
