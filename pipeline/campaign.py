@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -221,8 +222,23 @@ def load_spec(root: Path, slug: str) -> dict[str, Any]:
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write under a temporary name and rename: the file is the old one or the new one, never half."""
+    """Write under a temporary name and rename: the file is the old one or the new one, even after a crash."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, "utf-8")
+    with temporary.open("w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
     temporary.replace(path)
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Let a renaming in the folder survive a power cut; Windows cannot, and does not need to, open a folder for it."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -7,7 +7,6 @@ ledger or the new one. One process writes at a time; what another one, such as `
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,7 +15,7 @@ from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pipeline.campaign import STATES, check_host, check_run_id, check_slug
+from pipeline.campaign import STATES, check_host, check_run_id, check_slug, write_atomically
 from pipeline.errors import CollectError, SpecError
 from pipeline.locks import lock
 from pipeline.project import INDEX
@@ -162,22 +161,7 @@ def _write(path: Path, slug: str, entries: dict[str, Entry]) -> None:
         del values["run_id"]
     content = {"format": FORMAT, "campaign": slug, "runs": runs}
     text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    temporary = path.with_name(f".{path.name}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
-    sync_folder(path.parent)
-
-
-def sync_folder(folder: Path) -> None:
-    """Let a renaming in the folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    write_atomically(path, text)
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

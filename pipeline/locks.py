@@ -12,13 +12,15 @@ from pipeline.errors import CollectError
 
 try:
     import fcntl
-except ImportError:  # Windows has none: campaigns are run from elsewhere
+except ImportError:  # Windows has none
     fcntl = None  # type: ignore[assignment]
 
 
 @contextmanager
 def lock(path: Path, problem: str, *, is_waiting: bool = False) -> Iterator[None]:
     """Hold the lock file. Where another process has it: wait and say so, or CollectError with its process id."""
+    if fcntl is None:
+        raise CollectError("expected a system with file locks to run campaigns from (Linux, macOS, WSL), found Windows")
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
     try:

@@ -220,7 +220,7 @@ _ALL = (
         _text("unit", "Unit of value; null: a plain count."),
         _text("status", "counted, not_counted or not_supported."),
         _ratio("running_ratio", "Share of the time that the event was on a counter."),
-        _ratio("stddev_ratio", "Relative standard deviation over the repeats.", maximum=None),
+        _ratio("stddev_ratio", "Relative standard deviation of the mean of the repeats.", maximum=None),
         _text("metric_name", "Name of the derived metric on the line."),
         _number("metric_value", "see metric_unit", "Its value.", signed=True),
         _text("metric_unit", "Its unit."),

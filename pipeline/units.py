@@ -36,13 +36,13 @@ def plain_number(text: str) -> float:
 def byte_size(text: str, *, bare_k_is_binary: bool = True) -> float:
     """Read a size or a rate such as ``14.3MiB/s``, ``857MB``, ``4k``, ``32GiB`` in bytes (a second).
 
-    ``KiB`` is 1024 B and ``kB`` or ``MB`` is a power of ten. A bare ``4k`` or ``32G`` is binary, as fio and DISKSPD
-    mean it, unless ``bare_k_is_binary`` is false. ValueError on anything else.
+    ``KiB`` is 1024 B and ``kB`` or ``MB`` is a power of ten. A bare ``4k``, ``32G`` or ``2g`` is binary, as fio and
+    DISKSPD mean it, unless ``bare_k_is_binary`` is false. ValueError on anything else.
     """
     match = _QUANTITY.match(text)
     unit = match[2].removesuffix("/s") if match else ""
     prefix = unit.removesuffix("iB").removesuffix("B").removesuffix("i")
-    if match is None or prefix.upper() not in _BINARY or (unit and unit[-1] not in "BbiKkMGTP"):
+    if match is None or prefix.upper() not in _BINARY or (unit and unit[-1] not in "BiKkMmGgTtPp"):
         raise ValueError(f"expected a size such as 4k, 14.3MiB or 857MB, found {text!r}")
     is_binary = "i" in unit or (bare_k_is_binary and not unit.endswith("B"))
     return float(match[1]) * (_BINARY[prefix.upper()] if is_binary else _DECIMAL[prefix.upper()])

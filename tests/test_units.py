@@ -6,7 +6,8 @@ from pipeline import units
 @pytest.mark.parametrize(
     ("text", "value"),
     [("4k", 4096), ("4KiB", 4096), ("32GiB", 32 * 2**30), ("857MB", 857e6), ("14.3MiB/s", 14.3 * 2**20), ("512B", 512),
-     ("28301KB/s", 28301e3), ("64", 64), ("1.5G", 1.5 * 2**30)],
+     ("28301KB/s", 28301e3), ("64", 64), ("1.5G", 1.5 * 2**30), ("2g", 2 * 2**30),
+     ("4m", 4 * 2**20)],
 )  # fmt: skip
 def test_byte_size(text, value):
     assert units.byte_size(text) == value

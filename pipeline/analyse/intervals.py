@@ -1,4 +1,4 @@
-"""Estimates with their intervals, which all analyses share: a mean by Student's t, a quantile by order statistics."""
+"""Intervals that all analyses share: of means (Student's t), quantiles (order statistics) and shares (exact)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
+from scipy.special import betaincinv, stdtrit
 from scipy.stats import binom
 
 from pipeline.errors import AnalysisError
@@ -39,6 +39,14 @@ class Estimate:
 
 
 @dataclass(frozen=True)
+class Bounds:
+    """Arrays of lower and upper ends; NaN where there is no interval."""
+
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True)
 class Ranks:
     """Ranks from 1 of the order statistics that enclose a quantile; 0 and n + 1 stand for the open ends."""
 
@@ -55,9 +63,9 @@ def quantile_ranks(n: int, quantile: float, confidence: float = 0.95) -> Ranks:
     Statistical Intervals, 5.2). Each tail holds at most (1 − confidence) / 2. A rank of 0 or n + 1 means that n
     values do not bound the quantile on that side. AnalysisError: n < 1, quantile or confidence outside 0 … 1.
     """
-    if n < 1 or not 0 < quantile < 1 or not 0 < confidence < 1:
-        raise AnalysisError(f"expected n ≥ 1 and shares within 0 … 1, found {n}, {quantile}, {confidence}")
-    tail = (1 - confidence) / 2
+    if n < 1 or not 0 < quantile < 1:
+        raise AnalysisError(f"expected n ≥ 1 and a quantile within 0 … 1, found {n}, {quantile}")
+    tail = tail_of(confidence)
     low = int(binom.ppf(tail, n, quantile))  # smallest i with P(B ≤ i) ≥ tail
     low += binom.cdf(low, n, quantile) <= tail  # X(l) needs P(B ≤ l − 1) ≤ tail
     high = int(binom.ppf(1 - tail, n, quantile)) + 1
@@ -66,7 +74,7 @@ def quantile_ranks(n: int, quantile: float, confidence: float = 0.95) -> Ranks:
 
 def n_needed(quantile: float, confidence: float = 0.95) -> int:
     """Fewest values whose smallest and largest enclose the quantile: 6 for a median at 95 %, 3,688 for p99.9."""
-    tail = (1 - confidence) / 2
+    tail = tail_of(confidence)
     return max(math.ceil(math.log(tail) / math.log(1 - quantile)), math.ceil(math.log(tail) / math.log(quantile)))
 
 
@@ -96,6 +104,36 @@ def mean_estimate(values: ArrayLike, confidence: float = 0.95) -> Estimate:
         return Estimate(mean, None, None, n, confidence, None, "Student's t")
     half = float(stdtrit(n - 1, (1 + confidence) / 2)) * float(offsets.std(ddof=1)) / math.sqrt(n)
     return Estimate(mean, mean - half, mean + half, n, confidence, confidence, "Student's t")
+
+
+def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> Bounds:
+    """Exact interval of a share from ``k`` hits in ``n`` independent samples (Clopper and Pearson, 1934).
+
+    The ends are the beta quantiles B(α/2; k, n − k + 1) and B(1 − α/2; k + 1, n − k) (Biometrika 26, 404–413): covers
+    with at least ``confidence`` for every true share, hence is wider than need be. k = 0 has the lower end 0, k = n the
+    upper end 1; n = 0 has no interval (NaN). k and n may be fractions (an effective number). AnalysisError: k < 0,
+    k > n, nulls.
+    """
+    hits, total = hits_of(k, n)
+    tail, misses = tail_of(confidence), total - hits
+    low = np.where(hits > 0, betaincinv(np.where(hits > 0, hits, 1.0), misses + 1, tail), 0.0)
+    high = np.where(misses > 0, betaincinv(hits + 1, np.where(misses > 0, misses, 1.0), 1 - tail), 1.0)
+    return Bounds(np.where(total > 0, low, np.nan), np.where(total > 0, high, np.nan))
+
+
+def hits_of(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+    """Hits and samples as arrays of one shape; AnalysisError: k < 0, k > n, nulls."""
+    hits, total = np.broadcast_arrays(np.asarray(k, dtype=float), np.asarray(n, dtype=float))
+    if not ((hits >= 0) & (hits <= total)).all():
+        raise AnalysisError("expected hits from 0 to the number of samples, found others or nulls")
+    return hits, total
+
+
+def tail_of(confidence: float) -> float:
+    """What an equal-tailed interval leaves out on each side; AnalysisError: a confidence outside 0 … 1."""
+    if not 0 < confidence < 1:
+        raise AnalysisError(f"expected a confidence within 0 … 1, found {confidence}")
+    return (1 - confidence) / 2
 
 
 def _numbers(values: ArrayLike) -> Floats:

@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Protocol
 
 import pandas as pd
 
 from pipeline.errors import AnalysisError
 
 KEYS = ["run_id", "tool"]
+
+
+class Result(Protocol):
+    """What ``stacked`` needs of a result: its rows, and what it warns of."""
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row a finding, run ids repeating between campaigns."""
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What was left out."""
+
+
+def stacked(results: Sequence[Result], columns: list[str]) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Rows and warnings of the results of several campaigns, in their order; ``columns`` are those of no rows."""
+    filled = [result.frame for result in results if len(result.frame)]
+    frame = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=columns)
+    return frame, tuple(warning for result in results for warning in result.warnings)
 
 
 def whole_run(frame: pd.DataFrame) -> pd.Series:

@@ -7,11 +7,11 @@ import pandas as pd
 import pytest
 from act_frames import MS, act_run
 from frames import report, tables
-from scipy.stats import betabinom, binom
+from scipy.stats import betabinom
 from simulation import N_DRAWS
 
 import pipeline
-from pipeline.analyse.act._slices import _with_intervals, clopper_pearson, dispersion, slice_counts
+from pipeline.analyse.act._slices import _with_intervals, dispersion, slice_counts
 from pipeline.analyse.act.certification import certify, combine
 from pipeline.analyse.act.levels import held_levels
 from pipeline.analyse.act.rating import drive_of, n_drives, offered_rating, x_rating
@@ -157,28 +157,6 @@ def test_sentence_names_rule_count_and_what_the_interval_is_of():
     assert len(both.frame) == 2
     with pytest.raises(AnalysisError, match="one test"):
         combine([result, certify(day(), test="stress")])
-
-
-def test_clopper_pearson_against_its_definition():
-    low, high = clopper_pearson(np.array([0.0, 3.0, 20.0, 0.0]), np.array([20.0, 20.0, 20.0, 0.0]), 0.95)
-    assert low[0] == 0
-    assert high[2] == 1
-    assert high[0] == pytest.approx(1 - 0.025 ** (1 / 20))
-    assert binom.sf(2, 20, low[1]) == pytest.approx(0.025)
-    assert binom.cdf(3, 20, high[1]) == pytest.approx(0.025)
-    assert np.isnan([low[3], high[3]]).all()
-
-
-@pytest.mark.parametrize("share", [0.001, 0.01, 0.05])
-def test_exact_interval_covers_at_least_its_nominal(share):
-    n = 2000
-    k = np.arange(n + 1.0)
-    low, high = clopper_pearson(k, np.full(n + 1, float(n)), 0.95)
-    exact = float(binom.pmf(k, n, share)[(low <= share) & (share <= high)].sum())
-    assert exact >= 0.95
-    draws = np.random.default_rng(1).binomial(n, share, 2000)
-    covered = ((low[draws] <= share) & (share <= high[draws])).mean()
-    assert covered == pytest.approx(exact, abs=0.015)
 
 
 def test_bursts_widen_the_clustered_interval_to_its_coverage():

@@ -1,15 +1,13 @@
-"""Single processors over time: what a mean over 64 hides, stretches, batch means, and what is refused."""
+"""Single processors over time: what a mean over 64 hides, stretches, intervals, and what is refused."""
 
 import numpy as np
 import pytest
 from frames import report, tables
 
 from pipeline.analyse.processors.cpu_means import processor_means
-from pipeline.analyse.processors.over_windows import MIN_WINDOWS, longest_stretch, memory, time_mean
-from pipeline.analyse.processors.saturation import points_in_the_mean, saturation
+from pipeline.analyse.processors.saturation import longest_stretch, points_in_the_mean, saturation
+from pipeline.analyse.steadiness.series_mean import series_mean
 from pipeline.errors import AnalysisError
-
-N_DRAWS = 2000
 
 
 def recorded(run_id, shares, *, kind="user", tool="mpstat", point=None, **columns):
@@ -157,38 +155,23 @@ def test_shares_of_a_mean_that_are_none(n_full, n_cpus):
         points_in_the_mean(n_full, n_cpus)
 
 
-def autoregressive(rng, phi, n_draws, n):
-    noise = rng.normal(size=(n_draws, n + 200))
-    values = np.zeros_like(noise)
+def autoregressive(phi, n, seed):
+    noise = np.random.default_rng(seed).normal(scale=0.02, size=n + 200)
+    values = np.zeros(n + 200)
     for i in range(1, n + 200):
-        values[:, i] = phi * values[:, i - 1] + noise[:, i]
-    return values[:, 200:]
+        values[i] = phi * values[i - 1] + noise[i]
+    return np.clip(0.6 + values[200:], 0, 1)
 
 
-@pytest.mark.parametrize(("phi", "n"), [(0.0, 60), (0.3, 120), (0.5, 300), (0.8, 600), (0.9, 2000)])
-def test_batch_means_cover_a_series_that_remembers(phi, n):
-    found = [time_mean(values) for values in autoregressive(np.random.default_rng(12), phi, N_DRAWS, n)]
-    given = [estimate for estimate in found if estimate.has_interval]
-    assert len(given) >= 0.95 * N_DRAWS
-    assert 0.93 <= np.mean([estimate.low <= 0 <= estimate.high for estimate in given]) <= 0.97
-
-
-def test_a_series_that_remembers_too_long_is_refused():
-    found = [time_mean(values) for values in autoregressive(np.random.default_rng(13), 0.95, 500, 120)]
-    refused = [estimate for estimate in found if not estimate.has_interval]
-    assert len(refused) >= 0.98 * len(found)
-    assert "need ≥" in refused[0].method
-    assert memory(autoregressive(np.random.default_rng(14), 0.5, 1, 20000)[0]) == pytest.approx(3, rel=0.1)
-
-
-def test_short_and_equal_series_have_no_interval():
-    assert time_mean([0.5]).method == f"no interval: 1 windows, need ≥ {MIN_WINDOWS}"
-    equal = time_mean([1.0] * 100)
-    assert equal.value == 1
-    assert not equal.has_interval
-    for values in ([], [0.1, float("nan")]):
-        with pytest.raises(AnalysisError, match="expected windows"):
-            time_mean(values)
+def test_a_processors_interval_knows_that_windows_remember_and_is_none_where_they_tell_too_little():
+    shares = {"0": autoregressive(0.3, 120, 1), "1": autoregressive(0.99, 120, 2), "2": np.ones(120)}
+    found = saturation(tables(recorded("r", shares))).frame.set_index("cpu")
+    expected = series_mean(shares["0"]).estimate
+    assert found.loc["0", ["low_ratio", "high_ratio"]].tolist() == [expected.low, expected.high]
+    assert found.loc[["1", "2"], ["low_ratio", "high_ratio"]].isna().all(axis=None)
+    assert found["busy_ratio"].tolist() == pytest.approx([values.mean() for values in shares.values()])
+    short = saturation(tables(recorded("r", {"0": shares["0"][:59]}))).frame
+    assert short[["low_ratio", "high_ratio"]].isna().all(axis=None)
 
 
 @pytest.mark.parametrize(

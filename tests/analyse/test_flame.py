@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from profile_frames import stacks
 
+from pipeline.analyse.intervals import clopper_pearson
 from pipeline.analyse.processors.flame import flame, flame_difference
 from pipeline.analyse.processors.profiles import Profile, stack_profile
-from pipeline.analyse.processors.shares import clopper_pearson, newcombe
+from pipeline.analyse.processors.shares import newcombe
 from pipeline.errors import AnalysisError
 
 TWO = [("main;read;copy", 50), ("main;read", 30), ("main;write", 15), (None, 5)]

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from profile_frames import hotspots
 
 from pipeline.analyse.comparison.rank_sum import holm
+from pipeline.analyse.intervals import clopper_pearson
 from pipeline.analyse.processors.hotspots import hot_spots
 from pipeline.analyse.processors.profiles import Profile, symbol_profile
-from pipeline.analyse.processors.shares import between_runs, clopper_pearson, newcombe
+from pipeline.analyse.processors.shares import between_runs, newcombe
 from pipeline.errors import AnalysisError
 
 

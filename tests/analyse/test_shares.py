@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.special import betainc
 from scipy.stats import binom, binomtest, fisher_exact, ttest_ind
 
-from pipeline.analyse.processors.shares import between_runs, clopper_pearson, dispersion, mean_bounds, newcombe, wilson
+from pipeline.analyse.intervals import clopper_pearson
+from pipeline.analyse.processors.shares import between_runs, dispersion, mean_bounds, newcombe, wilson
 from pipeline.errors import AnalysisError
 
 N_DRAWS = 2000
@@ -25,6 +27,13 @@ def test_intervals_of_a_share_are_scipys(k, n):
     for ours, method in ((clopper_pearson(k, n), "exact"), (wilson(k, n), "wilson")):
         theirs = binomtest(k, n).proportion_ci(0.95, method=method)
         assert (float(ours.low), float(ours.high)) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+
+
+def test_an_effective_number_of_samples_may_be_a_fraction():
+    low, high = (float(end[0]) for end in vars(clopper_pearson([0.4], [20.5])).values())
+    assert betainc(0.4, 21.1, low) == pytest.approx(0.025)
+    assert betainc(1.4, 20.1, high) == pytest.approx(0.975)
+    assert low < 0.4 / 20.5 < high
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.002, 2000), (0.03, 500), (0.35, 2000), (0.5, 40)])

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import betaincinv, stdtrit
+from scipy.special import stdtrit
 
+from pipeline.analyse.intervals import clopper_pearson
 from pipeline.analyse.select import KEYS
 from pipeline.errors import AnalysisError
 
@@ -18,19 +19,6 @@ RELATIVE = 1e-9  # bins' edges are powers of two of 1 ms or 1 µs in binary floa
 SLICE_COLUMNS = [*KEYS, "slice", "start_s", "end_s", "is_whole", "threshold_s", "n_ops", "n_over_low", "n_over_high",
                  "over_low_ratio", "over_high_ratio", "binomial_low_ratio", "binomial_high_ratio", "n_windows",
                  "dispersion", "clustered_low_ratio", "clustered_high_ratio"]  # fmt: skip
-
-
-def clopper_pearson(n_over: Floats, n_ops: Floats, confidence: float) -> tuple[Floats, Floats]:
-    """Exact binomial interval of a share (Clopper and Pearson 1934, Biometrika 26, 404–413), by the beta quantile.
-
-    With k of n: low = B(α/2; k, n−k+1), 0 for k = 0; high = B(1−α/2; k+1, n−k), 1 for k = n. Of n = 0 it is null.
-    Assumes independent operations of one probability. k and n may be fractions (an effective number).
-    """
-    tail, k, n = (1 - confidence) / 2, np.asarray(n_over, dtype=float), np.asarray(n_ops, dtype=float)
-    with np.errstate(invalid="ignore"):
-        low = np.where(k > 0, betaincinv(np.where(k > 0, k, 1.0), n - k + 1, tail), 0.0)
-        high = np.where(k < n, betaincinv(k + 1, np.where(k < n, n - k, 1.0), 1 - tail), 1.0)
-    return np.where(n > 0, low, np.nan), np.where(n > 0, high, np.nan)
 
 
 def read_bins(bins: pd.DataFrame, op: str) -> pd.DataFrame:
@@ -133,20 +121,21 @@ def dispersion(n_over: Floats, n_ops: Floats) -> float:
 def _with_intervals(frame: pd.DataFrame, confidence: float) -> pd.DataFrame:
     n = frame["n_ops"].to_numpy(float)
     found = frame.assign(dispersion=frame[["dispersion_low", "dispersion_high"]].max(axis=1))
-    for end, side in (("low", 0), ("high", 1)):
+    for end in ("low", "high"):
         k = frame[f"n_over_{end}"].to_numpy(float)
         found[f"over_{end}_ratio"] = np.where(n > 0, k / np.where(n > 0, n, 1), np.nan)
-        found[f"binomial_{end}_ratio"] = clopper_pearson(k, n, confidence)[side]
+        found[f"binomial_{end}_ratio"] = getattr(clopper_pearson(k, n, confidence), end)
         share = found[f"over_{end}_ratio"].to_numpy(float)
         effective = _effective(n, found[f"dispersion_{end}"].to_numpy(float), frame["n_windows"], confidence)
-        found[f"clustered_{end}_ratio"] = clopper_pearson(share * effective, effective, confidence)[side]
+        clustered = clopper_pearson(np.where(effective > 0, share * effective, 0.0), effective, confidence)
+        found[f"clustered_{end}_ratio"] = getattr(clustered, end)
     return found
 
 
 def _effective(n: Floats, dispersed: Floats, n_windows: pd.Series, confidence: float) -> Floats:
-    """Number of independent operations that would scatter as these do; never more than there are."""
+    """Number of independent operations that would scatter as these do, at most all of them; 0 where it is not known."""
     df = n_windows.to_numpy(float) - 1
     tail = (1 + confidence) / 2
     with np.errstate(invalid="ignore", divide="ignore"):
         correction = (stdtrit(np.maximum(n - 1, 1), tail) / stdtrit(np.maximum(df, 1), tail)) ** 2
-        return np.where((df >= 1) & (dispersed > 0), np.minimum(n, n / dispersed * correction), np.nan)
+        return np.where((df >= 1) & (dispersed > 0), np.minimum(n, n / dispersed * correction), 0.0)

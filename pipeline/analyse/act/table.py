@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from pipeline.analyse.act._runs import act_runs
-from pipeline.analyse.act._slices import clopper_pearson, read_bins, slice_counts
+from pipeline.analyse.act._slices import read_bins, slice_counts
+from pipeline.analyse.intervals import clopper_pearson
 from pipeline.errors import AnalysisError
 
 DISPLAYED = 7  # thresholds that the script shows unless told
@@ -126,12 +126,12 @@ def _table(run_id: str, slice_s: float, whole: pd.DataFrame, confidence: float, 
     rows = []
     for threshold, part in slices.groupby("threshold_s", sort=True):
         n, over = float(part["n_ops"].sum()), float(part["n_over_low"].sum())
-        low, high = clopper_pearson(np.array(over), np.array(n), confidence)
+        bounds = clopper_pearson(over, n, confidence)
         average = sum(part["share_percent"].tolist()) / len(part)
         rows.append(
             {"threshold_s": threshold, "tool_average_ratio": average / 100,
              "tool_max_ratio": part["share_percent"].max() / 100, "pooled_ratio": over / n,
-             "pooled_low_ratio": float(low), "pooled_high_ratio": float(high),
+             "pooled_low_ratio": float(bounds.low), "pooled_high_ratio": float(bounds.high),
              "difference_ratio": average / 100 - over / n}
         )  # fmt: skip
     sizes = slices.groupby("slice")["n_ops"].first()

@@ -18,8 +18,7 @@ from numpy.typing import ArrayLike
 from pipeline.analyse.distributions._cells import Cells, Floats, Integers, cells, ranks_of
 from pipeline.analyse.distributions._latency_rows import refuse_windows
 from pipeline.analyse.distributions.bounds import INDEPENDENCE, Bounds, Percentile, Share
-from pipeline.analyse.intervals import quantile_ranks
-from pipeline.analyse.processors.shares import clopper_pearson
+from pipeline.analyse.intervals import clopper_pearson, quantile_ranks
 from pipeline.errors import AnalysisError
 
 _WHOLE = 1e-6  # a rank so near to a whole number may have been rounded either way

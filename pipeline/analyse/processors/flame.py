@@ -14,9 +14,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipeline.analyse.comparison.rank_sum import holm
+from pipeline.analyse.intervals import Bounds, clopper_pearson
 from pipeline.analyse.processors._share_table import compare_counts, run_bounds, verdicts
 from pipeline.analyse.processors.profiles import Profile
-from pipeline.analyse.processors.shares import Bounds, clopper_pearson
 from pipeline.errors import AnalysisError
 
 Floats = NDArray[np.float64]

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
-from pipeline.analyse.intervals import Estimate
-from pipeline.analyse.processors.over_windows import longest_stretch, time_mean
 from pipeline.analyse.select import KEYS
+from pipeline.analyse.steadiness.series_mean import series_mean
 from pipeline.errors import AnalysisError
 
 SATURATED = 0.95  # tick-based accounting and the end of a window cost a saturated processor a few per cent
@@ -28,8 +28,8 @@ _COMMAND = "mpstat -P ALL 1 (or sar -P ALL 1) records every processor"
 class Saturation:
     """Every processor of every run: ``frame`` has COLUMNS, ``windows`` busy_ratio by run, cpu and time_s.
 
-    Shares are means over the windows; low and high are by batch means over the run's time (null where ``time_mean``
-    refuses; a minute of windows is the least).
+    Shares are means over the windows; low and high are ``series_mean``'s over the run's time (null where it refuses or
+    doubts its interval, and where all windows are equal; sixty windows are the least).
     ``kind`` is what most of a processor's busy time went to in its saturated windows (in all, where it has none).
     ``groups`` has a row a run × NUMA node × socket: n_cpus, mean and largest busy share. ``findings`` has a row a run:
     the mean over the processors, the busiest one, and which are saturated.
@@ -116,7 +116,7 @@ def saturation(
 
     busy is what the tool states, or 1 − idle − iowait; time stolen by the hypervisor counts as busy, for nothing ran.
     A window is saturated when its busy share reaches ``threshold``: a processor that is full for half a window is not.
-    A processor's interval is ``time_mean``'s over its own windows; other runs are another matter (cpu_means). With a
+    A processor's interval is ``series_mean``'s over its own windows; other runs are another matter (cpu_means). With a
     mean of the whole run alone (DISKSPD) saturation over time is null. A window without a busy share is left out, and
     ends a stretch. AnalysisError: no rows, or only the mean over all processors (``all``), which hides what is sought.
     """
@@ -152,9 +152,8 @@ def _row(key: Any, part: pd.DataFrame, threshold: float, confidence: float) -> t
     busy = known["busy_ratio"].to_numpy(float)
     is_over_time = len(busy) > 1 and bool(known["time_s"].notna().any())
     is_full = busy >= threshold
-    nothing = Estimate(float(busy.mean()) if len(busy) else np.nan, None, None, len(busy), confidence, None, "")
-    mean = time_mean(busy, confidence) if len(busy) and is_over_time else nothing
-    full = time_mean(is_full, confidence) if len(busy) and is_over_time else None
+    mean, low, high = _time_mean(busy, confidence)
+    full = _time_mean(is_full.astype(float), confidence) if is_over_time else (np.nan,) * 3
     window_s = known["window_s"].astype(float)
     flags = (part["busy_ratio"] >= threshold).to_numpy(bool)  # a window without a share ends a stretch
     kinds = known[[f"{kind}_ratio" for kind in KINDS]]
@@ -163,8 +162,7 @@ def _row(key: Any, part: pd.DataFrame, threshold: float, confidence: float) -> t
     kind = str(within.idxmax()).removesuffix("_ratio") if within.notna().any() else None
     return (
         *key, _only(part["node"]), _only(part["socket"]), len(busy), float(window_s.sum()) if is_over_time else np.nan,
-        mean.value, _end(mean.low), _end(mean.high), *means.to_list(), full.value if full else np.nan,
-        _end(full.low) if full else np.nan, _end(full.high) if full else np.nan,
+        mean, low, high, *means.to_list(), *full,
         longest_stretch(flags) * float(window_s.median()) if is_over_time else np.nan, kind,
     )  # fmt: skip
 
@@ -212,9 +210,27 @@ def _only(values: pd.Series) -> Any:
     return known[0] if len(known) == 1 else None
 
 
-def _end(value: float | None) -> float:
-    """An end of an interval of a share."""
-    return np.nan if value is None else min(max(value, 0.0), 1.0)
+def _time_mean(shares: NDArray[np.float64], confidence: float) -> tuple[float, float, float]:
+    """Mean over the windows and the ends of its interval; no ends where nothing is known of how the series scatters."""
+    mean = float(shares.mean()) if len(shares) else np.nan
+    if not len(shares) or (shares == shares[0]).all():
+        return mean, np.nan, np.nan
+    try:
+        found = series_mean(shares, confidence)
+    except AnalysisError:
+        return mean, np.nan, np.nan
+    low, high = found.estimate.low, found.estimate.high
+    if found.warnings or low is None or high is None:
+        return mean, np.nan, np.nan
+    return mean, max(low, 0.0), min(high, 1.0)
+
+
+def longest_stretch(is_set: ArrayLike) -> int:
+    """Most consecutive true values."""
+    flags = np.concatenate([[False], np.asarray(is_set, dtype=bool).ravel(), [False]]).astype(int)
+    edges = np.diff(flags)
+    starts, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    return int((ends - starts).max(initial=0))
 
 
 def points_in_the_mean(n_full: int, n_cpus: int) -> float:

@@ -12,20 +12,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtri, stdtr, stdtrit
+from scipy.special import ndtri, stdtr, stdtrit
 from scipy.stats import hypergeom
 
+from pipeline.analyse.intervals import Bounds, hits_of, tail_of
 from pipeline.errors import AnalysisError
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Bounds:
-    """Arrays of lower and upper ends; NaN where there is no interval."""
-
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True)
@@ -38,27 +31,13 @@ class Differences:
     p_value: Floats
 
 
-def clopper_pearson(k: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> Bounds:
-    """Exact interval of a share from ``k`` hits in ``n`` independent samples (Clopper and Pearson, 1934).
-
-    The ends are the beta quantiles B(α/2; k, n − k + 1) and B(1 − α/2; k + 1, n − k) (Biometrika 26, 404–413): covers
-    with at least ``confidence`` for every true share, hence is wider than need be. k = 0 has the lower end 0, k = n the
-    upper end 1; n = 0 has no interval (NaN). AnalysisError: k < 0, k > n.
-    """
-    hits, total, tail = *_counts(k, n), _tail(confidence)
-    with np.errstate(invalid="ignore"):
-        low = np.where(hits > 0, betaincinv(np.maximum(hits, 1), total - hits + 1, tail), 0.0)
-        high = np.where(hits < total, betaincinv(hits + 1, np.maximum(total - hits, 1), 1 - tail), 1.0)
-    return Bounds(np.where(total > 0, low, np.nan), np.where(total > 0, high, np.nan))
-
-
 def wilson(k: ArrayLike, n: ArrayLike, confidence: float = 0.95) -> Bounds:
     """Score interval of a share (Wilson, 1927): (2np + z² ± z √(z² + 4np(1 − p))) / 2(n + z²) with p = k / n.
 
     Journal of the American Statistical Association 22, 209–212. Covers ``confidence`` on average over shares, not for
     each (down to 0.84 at 95 % near 1/n); here it serves Newcombe's difference. n = 0: NaN.
     """
-    hits, total, tail = *_counts(k, n), _tail(confidence)
+    hits, total, tail = *hits_of(k, n), tail_of(confidence)
     z = -float(ndtri(tail))
     with np.errstate(invalid="ignore", divide="ignore"):
         centre = (hits + z * z / 2) / (total + z * z)
@@ -76,7 +55,7 @@ def newcombe(k1: ArrayLike, n1: ArrayLike, k2: ArrayLike, n2: ArrayLike, confide
     hypergeometric tail doubled: never below its level, so that Holm's correction holds. The two are not inversions of
     each other: at the edge the interval may leave out 0 while p does not reject. A side without samples: NaN, p = 1.
     """
-    (a, na), (b, nb) = _counts(k1, n1), _counts(k2, n2)
+    (a, na), (b, nb) = hits_of(k1, n1), hits_of(k2, n2)
     first, second = wilson(a, na, confidence), wilson(b, nb, confidence)
     with np.errstate(invalid="ignore", divide="ignore"):
         p1, p2 = a / na, b / nb
@@ -101,7 +80,7 @@ def between_runs(shares1: Floats, shares2: Floats, confidence: float = 0.95) -> 
     variance = np.where(v1 + v2 > 0, v1 + v2, np.nan)
     with np.errstate(invalid="ignore", divide="ignore"):
         df = variance**2 / (v1**2 / (r1 - 1) + v2**2 / (r2 - 1))
-        half = stdtrit(df, 1 - _tail(confidence)) * np.sqrt(variance)
+        half = stdtrit(df, 1 - tail_of(confidence)) * np.sqrt(variance)
         p_value = 2 * stdtr(df, -np.abs(difference) / np.sqrt(variance))
     return Differences(difference, difference - half, difference + half, p_value)
 
@@ -113,7 +92,7 @@ def mean_bounds(shares: Floats, confidence: float = 0.95) -> Bounds:
         nothing = np.full(shares.shape[:-1], np.nan)
         return Bounds(nothing, nothing.copy())
     spread = np.sqrt(_variance(shares))
-    half = float(stdtrit(r - 1, 1 - _tail(confidence))) * np.where(spread > 0, spread, np.nan) / math.sqrt(r)
+    half = float(stdtrit(r - 1, 1 - tail_of(confidence))) * np.where(spread > 0, spread, np.nan) / math.sqrt(r)
     mean = shares.mean(axis=-1)
     return Bounds(np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0))
 
@@ -143,16 +122,3 @@ def _fisher(a: Floats, na: Floats, b: Floats, nb: Floats) -> Floats:
     hits = a + b
     tails = np.minimum(hypergeom.cdf(b, na + nb, hits, nb), hypergeom.sf(b - 1, na + nb, hits, nb))
     return np.where((na > 0) & (nb > 0), np.minimum(1.0, 2 * tails), 1.0)
-
-
-def _counts(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
-    hits, total = np.broadcast_arrays(np.asarray(k, dtype=float), np.asarray(n, dtype=float))
-    if not ((hits >= 0) & (hits <= total)).all():
-        raise AnalysisError("expected hits from 0 to the number of samples, found others or nulls")
-    return hits, total
-
-
-def _tail(confidence: float) -> float:
-    if not 0 < confidence < 1:
-        raise AnalysisError(f"expected a confidence within 0 … 1, found {confidence}")
-    return (1 - confidence) / 2

@@ -24,7 +24,7 @@ def rate_of(tables: Mapping[str, pd.DataFrame], run_id: str, op: str) -> float:
     if iops:
         return plain_number(_of_direction(iops, op))
     if rate and bs:
-        return fio_bytes(_of_direction(rate, op)) / fio_bytes(_of_direction(bs, op))
+        return byte_size(_of_direction(rate, op)) / byte_size(_of_direction(bs, op))
     raise AnalysisError(
         f"{run_id}: a response time needs the rate at which operations were to start, and the report states none: "
         "measure with rate_iops (fio) or -R (pgbench), or give rate_per_s"
@@ -77,8 +77,3 @@ def rate_of_arrivals(arrivals: Floats) -> float:
     if len(arrivals) < 2 or span <= 0:
         raise AnalysisError(f"a rate needs two scheduled starts that differ, found {len(arrivals)}")
     return (len(arrivals) - 1) / span
-
-
-def fio_bytes(text: str) -> float:
-    """A size or rate as fio's options have it, where ``2g`` is ``2G``; ValueError on anything else."""
-    return byte_size(re.sub(r"[kmgtp]$", lambda match: match[0].upper(), text.strip()))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.analyse.select import KEYS, summable_operations, whole_run, whole_run_or_intervals
+from pipeline.analyse.select import KEYS, stacked, summable_operations, whole_run, whole_run_or_intervals
 from pipeline.errors import AnalysisError
 
 GROUP = [*KEYS, "group"]
@@ -107,9 +107,7 @@ class LittlesLaw:
 def combine(parts: Iterable[LittlesLaw]) -> LittlesLaw:
     """Join the results of several campaigns, in whose tables run ids may repeat; all of one tolerance."""
     results = list(parts)
-    filled = [result.frame for result in results if len(result.frame)]
-    frame = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=COLUMNS)
-    warnings = tuple(warning for result in results for warning in result.warnings)
+    frame, warnings = stacked(results, COLUMNS)
     return LittlesLaw(frame, results[0].tolerance if results else 0.0, warnings)
 
 

@@ -14,7 +14,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 
-from pipeline.analyse.select import KEYS
+from pipeline.analyse.select import KEYS, whole_run_or_intervals
 
 SIGNIFICANT = 3  # digits that every tool prints, at least
 FEW = 3  # different values below which a report's decimals cannot be told
@@ -47,10 +47,11 @@ def half_latency_digit(frame: pd.DataFrame, column: str, pool: pd.DataFrame) -> 
 
 
 def latency_pool(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Every latency that a report prints, for its decimals."""
+    """Every latency that a report prints of the whole run, for its decimals; sysbench prints intervals with more."""
     sources = [(tables["latency_percentiles"], "latency_s")]
     sources += [(tables["latency_summary"], name) for name in ("mean_s", "min_s", "max_s")]
     sources += [(tables["operations"], f"latency_{name}") for name in ("mean_s", "min_s", "max_s")]
+    sources = [(whole_run_or_intervals(frame, KEYS), name) for frame, name in sources]
     parts = [frame[[*KEYS, name]].set_axis([*KEYS, "latency_s"], axis=1) for frame, name in sources]
     return pd.concat([part for part in parts if len(part)] or parts[:1], ignore_index=True)
 

@@ -20,7 +20,7 @@ from pipeline.analyse.reconciliation._latency import latency_checks
 from pipeline.analyse.reconciliation._pairs import GREEN, RED, UNKNOWN, joined, judge
 from pipeline.analyse.reconciliation._rates import rate_checks, sample_checks
 from pipeline.analyse.reconciliation._run import clock_checks, depth_checks, manifest_checks
-from pipeline.analyse.select import KEYS
+from pipeline.analyse.select import KEYS, stacked
 from pipeline.units import format_si
 
 STATUSES = (GREEN, RED, UNKNOWN)
@@ -175,9 +175,7 @@ def reconcile(tables: Mapping[str, pd.DataFrame], tolerance: float = 0.01) -> Re
 def combine(parts: Iterable[Reconciliation]) -> Reconciliation:
     """Join the results of several campaigns, in whose tables run ids may repeat; all of one tolerance."""
     results = list(parts)
-    filled = [result.frame for result in results if len(result.frame)]
-    frame = pd.concat(filled, ignore_index=True) if filled else pd.DataFrame(columns=COLUMNS)
-    warnings = tuple(warning for result in results for warning in result.warnings)
+    frame, warnings = stacked(results, COLUMNS)
     return Reconciliation(frame, results[0].tolerance if results else 0.0, warnings)
 
 

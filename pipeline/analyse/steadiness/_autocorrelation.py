@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtrc, ndtri
 from scipy.stats import rankdata
 
+from pipeline.errors import AnalysisError
+
 Floats = NDArray[np.float64]
 
+MIN_EFFECTIVE_N = 4.0
 LARGEST = 0.97  # |φ| is kept below: at 1 the series has no mean to speak of
 
 
@@ -44,6 +49,17 @@ def variance_factor(phi: float, n: int) -> float:
 def effective_n(phi: float, n: int) -> float:
     """How many independent values n autocorrelated ones are worth, at most n: n (1 − φ)/(1 + φ)."""
     return min(float(n), n * (1 - phi) / (1 + phi))
+
+
+def enough_effective_n(phi: float, n: int, purpose: str) -> float:
+    """``effective_n``; AnalysisError where it is below MIN_EFFECTIVE_N, with the windows that ``purpose`` needs."""
+    found = effective_n(phi, n)
+    if found >= MIN_EFFECTIVE_N:
+        return found
+    raise AnalysisError(
+        f"{n} windows with a lag-1 autocorrelation of {phi:.2f} are worth {found:.1f} independent ones: need "
+        f"≥ {math.ceil(n * MIN_EFFECTIVE_N / found)} windows of this length {purpose}"
+    )
 
 
 def ljung_box_p(residuals: Floats, phi: float, n_lags: int = 10) -> float:

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pipeline.analyse.queueing._operation_log import fio_bytes
 from pipeline.analyse.select import KEYS, summable_operations
 from pipeline.analyse.steadiness.change_points import ChangePoint, change_points
 from pipeline.analyse.steadiness.rounds import cumulative, windows_of
 from pipeline.analyse.steadiness.series_mean import SeriesMean, series_mean
 from pipeline.errors import AnalysisError
-from pipeline.units import format_si
+from pipeline.units import byte_size, format_si
 
 COUNT_TOLERANCE = 0.01
 MIN_CHANGE = 0.1  # a change of level by less than a tenth is no exhausted cache
@@ -166,7 +165,7 @@ def _capacity(tables: Mapping[str, pd.DataFrame], run_id: str) -> float:
     settings = tables["parameters"]
     sizes = settings[(settings["run_id"] == run_id) & (settings["name"] == "size")]
     try:
-        found = sum(fio_bytes(text) for text in sizes["value"])
+        found = sum(byte_size(text) for text in sizes["value"])
     except ValueError as error:
         raise AnalysisError(f"{run_id}: the setting size is no number of bytes ({error}): give the capacity") from error
     if not found:

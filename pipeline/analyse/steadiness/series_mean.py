@@ -12,11 +12,18 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from pipeline.analyse.intervals import Estimate
-from pipeline.analyse.steadiness._autocorrelation import Floats, effective_n, lag_one, ljung_box_p, variance_factor
+from pipeline.analyse.steadiness._autocorrelation import (
+    Floats,
+    effective_n,
+    enough_effective_n,
+    lag_one,
+    ljung_box_p,
+    variance_factor,
+)
 from pipeline.errors import AnalysisError
 from pipeline.units import format_si
 
-MIN_N, MIN_EFFECTIVE_N = 60, 4.0
+MIN_N = 60
 N_BATCHES, MIN_BATCH_LENGTHS = 10, 5.0
 NOT_AR1 = 0.01
 BATCH, MIN_BATCHES, UNSTEADY_END = 5, 10, 5
@@ -85,13 +92,7 @@ def series_mean(values: ArrayLike, confidence: float = 0.95, *, window_s: ArrayL
     offsets = y - y[0]
     mean, residuals = float(y[0] + np.average(offsets, weights=weights)), offsets - offsets.mean()
     phi = lag_one(residuals, 1)
-    n_effective = effective_n(phi, n)
-    if n_effective < MIN_EFFECTIVE_N:
-        need = math.ceil(n * MIN_EFFECTIVE_N / n_effective)
-        raise AnalysisError(
-            f"{n} windows with a lag-1 autocorrelation of {phi:.2f} are worth {n_effective:.1f} independent ones: need "
-            f"≥ {need} such windows"
-        )
+    n_effective = enough_effective_n(phi, n, "for an interval of their mean")
     spread = float(residuals.std(ddof=1))
     naive = float(stdtrit(n - 1, (1 + confidence) / 2)) * spread / math.sqrt(n)
     half, method = _ar1_half(spread, phi, n, confidence), "first-order autoregression"

@@ -11,12 +11,11 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr, stdtrit
 
-from pipeline.analyse.steadiness._autocorrelation import Floats, effective_n, lag_one, ljung_box_p, normal_scores
+from pipeline.analyse.steadiness._autocorrelation import Floats, enough_effective_n, lag_one, ljung_box_p, normal_scores
 from pipeline.errors import AnalysisError
 
 # Simulated false positives at 5 %: 4–6.5 % for φ up to 0.6 from 30 values on; with φ = 0.8 10 % at 30, 6.5 % from 50.
 MIN_N, MAX_N = 30, 4000
-MIN_EFFECTIVE_N = 4.0
 NOT_AR1 = 0.01
 
 
@@ -104,13 +103,7 @@ def trend(values: ArrayLike, times: ArrayLike | None = None, *, confidence: floa
     intercept = float(np.median(y - slope * t))
     residuals = normal_scores(y - slope * t)
     phi = lag_one(residuals, 2)
-    n_effective = effective_n(phi, n)
-    if n_effective < MIN_EFFECTIVE_N:
-        need = math.ceil(n * MIN_EFFECTIVE_N / n_effective)
-        raise AnalysisError(
-            f"{n} windows with a lag-1 autocorrelation of {phi:.2f} are worth {n_effective:.1f} independent ones: "
-            f"need ≥ {need} windows of this length to tell a trend"
-        )
+    n_effective = enough_effective_n(phi, n, "to tell a trend")
     plain = _variance(y)
     corrected = plain * _hamed_rao_factor(phi, n)
     df = n_effective - 2

@@ -11,10 +11,11 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+from pipeline.campaign import sync_folder
 from pipeline.collect.pull.hashing import Hashing, sha256_of, write_all
 from pipeline.collect.pull.unpacking import DISK_MARGIN_BYTES, DamagedError, NoSpaceError, no_space_named
 from pipeline.collect.ssh.connection import Remote
-from pipeline.ledger import Entry, sync_folder
+from pipeline.ledger import Entry
 
 SUFFIX, WINDOWS_SUFFIX = ".tar.zst", ".tar.gz"
 

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pipeline.campaign import MANIFEST, check_slug
+from pipeline.campaign import MANIFEST, check_slug, sync_folder
 from pipeline.errors import CollectError, UnreachableError
-from pipeline.ledger import Entry, Ledger, path_of, sync_folder
+from pipeline.ledger import Entry, Ledger, path_of
 from pipeline.locks import lock
 from pipeline.project import raw_folder
 

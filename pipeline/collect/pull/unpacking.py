@@ -21,10 +21,10 @@ from typing import IO, Any, NoReturn
 
 import zstandard
 
-from pipeline.campaign import MANIFEST, Manifest, RawFile
+from pipeline.campaign import MANIFEST, Manifest, RawFile, sync_folder
 from pipeline.collect.pull.hashing import Hashing, write_all
 from pipeline.errors import CollectError
-from pipeline.ledger import Entry, sync_folder
+from pipeline.ledger import Entry
 
 DESCRIPTION = "command.json"
 ENVIRONMENT = "environment-*.txt"
