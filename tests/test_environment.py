@@ -4,6 +4,7 @@ import re
 import tomllib
 from pathlib import Path
 
+import pytest
 import yaml
 from rattler import BuildString, MatchSpec, PackageName, PackageRecord, Version
 
@@ -60,3 +61,9 @@ def minimum(name):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     (line,) = [line for line in project["dependencies"] if re.match(r"[\w-]+", line)[0] == name]
     return line.split(">=")[1]
+
+
+@pytest.mark.xdist_group("one")
+def test_the_tests_of_a_group_stay_on_one_worker(request):
+    if request.config.getoption("loadgroup", False):  # as `make test` has it; xdist knows a group by its tests' ids
+        assert request.node.nodeid.endswith("@one")

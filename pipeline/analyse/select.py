@@ -10,6 +10,7 @@ import pandas as pd
 from pipeline.errors import AnalysisError
 
 KEYS = ["run_id", "tool"]
+SCOPES = ("total", "job", "device", "log")  # the first of them that a run has is what adds up
 
 
 class Result(Protocol):
@@ -51,13 +52,7 @@ def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     directions themselves. Adds ``group``: null, or what ran at a time where rates must not be added: the interval,
     the job (a reader warns of ``sequential_jobs``), or job and op (``sequential_operations``).
     """
-    operations = tables["operations"]
-    is_whole = whole_run(operations)
-    kept = []
-    for _, run in operations.groupby(KEYS, sort=False):
-        whole = run[is_whole[run.index]]
-        kept.append(_finest_parts(whole if len(whole) else run))
-    chosen = pd.concat(kept, ignore_index=True) if kept else operations.copy()
+    chosen = _finest_parts(whole_run_or_intervals(tables["operations"], KEYS)).reset_index(drop=True)
     interval = [f"{start:g} – {end:g} s" for start, end in
                 zip(chosen["interval_start_s"], chosen["interval_end_s"], strict=True)]  # fmt: skip
     chosen["group"] = pd.Series(interval, dtype=object).where(chosen["interval_start_s"].notna(), None)
@@ -71,16 +66,14 @@ def summable_operations(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     return chosen
 
 
-def _finest_parts(run: pd.DataFrame) -> pd.DataFrame:
-    """The rows of one level of scope, without sums over directions that stand beside the directions."""
-    for scope in ("total", "job", "device", "log"):
-        level = run[run["scope"] == scope]
-        if len(level):
-            break
-    is_sum = level["op"].isin(["total", "mixed"])
-    worker = [level[name].fillna("") for name in ("job", "target")] + [level["interval_start_s"].fillna(-1)]
+def _finest_parts(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one level of scope a run, without sums over directions that stand beside the directions."""
+    level = rows["scope"].map({scope: number for number, scope in enumerate(SCOPES)}).astype("float64")
+    rows = rows[level == level.groupby([rows[key] for key in KEYS]).transform("min")]
+    is_sum = rows["op"].isin(["total", "mixed"])
+    worker = [rows[name].fillna("") for name in (*KEYS, "job", "target")] + [rows["interval_start_s"].fillna(-1)]
     has_parts = (~is_sum).groupby(worker).transform("any")
-    return level[~(is_sum & has_parts)]
+    return rows[~(is_sum & has_parts)]
 
 
 def published_row(tables: Mapping[str, pd.DataFrame], exhibit: str, row: str) -> pd.DataFrame:
