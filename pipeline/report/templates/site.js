@@ -6,8 +6,9 @@ for (const element of document.querySelectorAll(".figure")) {
   if (isSmall) {
     delete figure.layout.title;
     Object.assign(figure.layout, { height: 280, showlegend: false, margin: { l: 50, r: 10, t: 10, b: 40 } });
-    for (const trace of figure.data) delete trace.text;
-    if (figure.data.some((trace) => trace.type === "waterfall")) figure.layout.xaxis = { showticklabels: false };
+    for (const trace of figure.data) delete trace.text, delete trace.texttemplate;
+    if (figure.data.every((trace) => trace.type === "bar")) delete figure.layout.annotations;  // the bars' values
+    if (figure.data.some((trace) => trace.type === "heatmap")) figure.layout.xaxis = { showticklabels: false };
   }
   Plotly.newPlot(element, figure.data, figure.layout, { responsive: true, displaylogo: false, staticPlot: isSmall });
 }
