@@ -34,9 +34,9 @@ faults: .venv/.tested  ## collect from real hosts on loopback while clients, con
 fuzz: .venv/.tested  ## give each reader damaged input for SECONDS=60; what breaks one is kept in tests/fuzz/found
 	NUMBA_DISABLE_JIT=1 $(RUN) python tests/fuzz/run.py --seconds $(or $(SECONDS),60)
 
-bench: .venv/.tested  ## time the readers against named references (needs 6 GB in TMPDIR, and an idle machine)
-	$(RUN) python tests/benchmarks/bench.py
+bench: .venv/.tested  ## time pull against scp, and the readers against named references (needs 6 GB in TMPDIR, and an idle machine)
 	$(RUN) python tests/benchmarks/bench_pull.py
+	$(RUN) python tests/benchmarks/bench.py
 
 lab: .venv/.installed  ## explore the same data in JupyterLab
 	$(RUN) jupyter lab --notebook-dir=notebooks

@@ -11,7 +11,10 @@ from pipeline.analyse.steadiness.series_mean import series_mean, warm_up
 from pipeline.errors import AnalysisError
 
 
-@pytest.mark.parametrize(("n", "phi"), [(60, 0.0), (60, 0.3), (100, 0.6), (300, 0.6), (300, -0.3)])
+@pytest.mark.parametrize(
+    ("n", "phi"),
+    [(60, 0.0), (60, 0.3), (100, 0.6), (300, 0.6), (300, -0.3), (120, 0.3), (300, 0.5), (600, 0.8), (2000, 0.9)],
+)
 def test_a_95_per_cent_interval_covers_93_to_97(n, phi):
     held = naive = 0
     for x in ar1(phi, (N_DRAWS, n), seed=n):

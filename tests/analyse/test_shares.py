@@ -29,6 +29,16 @@ def test_intervals_of_a_share_are_scipys(k, n):
         assert (float(ours.low), float(ours.high)) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
 
 
+def test_clopper_pearson_against_its_definition():
+    bounds = clopper_pearson([0.0, 3.0, 20.0, 0.0], [20.0, 20.0, 20.0, 0.0], 0.95)
+    assert bounds.low[0] == 0
+    assert bounds.high[2] == 1
+    assert bounds.high[0] == pytest.approx(1 - 0.025 ** (1 / 20))
+    assert binom.sf(2, 20, bounds.low[1]) == pytest.approx(0.025)
+    assert binom.cdf(3, 20, bounds.high[1]) == pytest.approx(0.025)
+    assert np.isnan([bounds.low[3], bounds.high[3]]).all()
+
+
 def test_an_effective_number_of_samples_may_be_a_fraction():
     low, high = (float(end[0]) for end in vars(clopper_pearson([0.4], [20.5])).values())
     assert betainc(0.4, 21.1, low) == pytest.approx(0.025)
@@ -36,7 +46,9 @@ def test_an_effective_number_of_samples_may_be_a_fraction():
     assert low < 0.4 / 20.5 < high
 
 
-@pytest.mark.parametrize(("share", "n"), [(0.002, 2000), (0.03, 500), (0.35, 2000), (0.5, 40)])
+@pytest.mark.parametrize(
+    ("share", "n"), [(0.001, 2000), (0.002, 2000), (0.01, 2000), (0.03, 500), (0.05, 2000), (0.35, 2000), (0.5, 40)]
+)
 def test_clopper_pearson_covers_at_least_what_it_says_and_as_often_as_computed(share, n):
     every = np.arange(n + 1)
     bounds = clopper_pearson(every, n)
