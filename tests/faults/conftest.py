@@ -1,9 +1,14 @@
 """Fixtures of the fault tests."""
 
+import signal
+
 import pytest
 from lab import Lab
 
 from pipeline.collect.ssh.loopback import LoopbackHosts
+
+# A shell starts what is in its background with Ctrl-C ignored, and all below it inherits that: clients could not stop.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -56,8 +55,7 @@ class Lab:
         return subprocess.Popen(
             [sys.executable, "-m", "pipeline", arguments[0], SLUG, *arguments[1:]], cwd=self.project,
             env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-            # A shell starts what is in its background with Ctrl-C ignored, and all below it inherits that.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), **options,  # noqa: PLW1509
+            **options,
         )  # fmt: skip
 
     def call(self, *arguments, exit_status=0, timeout=180):

@@ -82,10 +82,8 @@ def occupy(kind, disk):
         return lambda: run("umount", "/mnt")
     if kind == "LVM member":
         run("pvcreate", "-q", "-f", disk.device)
-    if kind == "swap":
+    if kind == "swap":  # not in use: the kernel could move the whole machine's memory there
         run("mkswap", disk.device)
-        run("swapon", disk.device)
-        return lambda: run("swapoff", disk.device)
     if kind == "in use":
         holder = subprocess.Popen(["sleep", "100"], stdin=open(disk.device, "rb"))  # noqa: PTH123, SIM115
         return holder.kill
