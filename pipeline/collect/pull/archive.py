@@ -6,14 +6,13 @@ were others than the ledger says.
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 from pipeline.campaign import sync_folder
-from pipeline.collect.pull.hashing import Hashing, sha256_of, write_all
 from pipeline.collect.pull.unpacking import DISK_MARGIN_BYTES, DamagedError, NoSpaceError, no_space_named
+from pipeline.collect.pull.writing import BUFFER_BYTES, Writer, hash_of, sha256_of
 from pipeline.collect.ssh.connection import Remote
 from pipeline.ledger import Entry
 
@@ -74,15 +73,12 @@ class Archive:
             raise NoSpaceError(
                 f"{entry.run_id}: {self.folder}: {needed} bytes are more than the disk has free; make room"
             )
-        with part.open("a+b", buffering=0) as file, Hashing() as hashing, no_space_named(self.folder, entry.run_id):
-            file.seek(0)
-            hashing.begin(file)
+        with no_space_named(self.folder, entry.run_id), part.open("ab", BUFFER_BYTES) as file, Writer() as writer:
+            writer.begin(file, hash_of(part))
             for piece in remote.stream(entry.archive, n_here, needed) if needed else ():
-                hashing.add(piece)
-                write_all(file, piece)
+                writer.add(piece)
                 count(len(piece))
-            os.fsync(file.fileno())
-            return hashing.hexdigest()
+            return writer.end()
 
     def _keep_aside(self, path: Path, entry: Entry) -> Path:
         """Rename what is damaged; the same damage is kept once."""

@@ -13,8 +13,8 @@ from typing import Any
 import yaml
 
 from pipeline.campaign import MANIFEST, Manifest
-from pipeline.collect.pull.hashing import sha256_of
 from pipeline.collect.pull.unpacking import sync
+from pipeline.collect.pull.writing import sha256_of
 from pipeline.errors import PipelineError
 from pipeline.ledger import Entry
 

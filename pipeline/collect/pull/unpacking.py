@@ -22,7 +22,7 @@ from typing import IO, Any, NoReturn
 import zstandard
 
 from pipeline.campaign import MANIFEST, Manifest, RawFile, sync_folder
-from pipeline.collect.pull.hashing import Hashing, write_all
+from pipeline.collect.pull.writing import BUFFER_BYTES, Writer
 from pipeline.errors import CollectError
 from pipeline.ledger import Entry
 
@@ -33,7 +33,7 @@ DISK_MARGIN_BYTES = 64 << 20
 _MAX_HEADER_BYTES, _MAX_DESCRIPTION_BYTES = 1 << 16, 1 << 22
 _GZIP = b"\x1f\x8b"
 _WINDOW_BYTES = 1 << 27  # zstd's own default limit; less memory than `--long=31` may ask for
-_PIECE_BYTES = 1 << 20
+_PIECE_BYTES = 1 << 16  # larger ones get fresh memory from the kernel each time, which costs more than the copying
 _HEADERS = (tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _NAMED_LOGS = ("logs", "job_files")  # in command.json: names or patterns of files that readers know
@@ -80,7 +80,7 @@ def no_space_named(folder: Path, run_id: str) -> Iterator[None]:
 def _extract(archive: Path, run_id: str, into: Path) -> Iterator[RawFile]:
     remaining = shutil.disk_usage(into).free - DISK_MARGIN_BYTES
     try:
-        with archive.open("rb") as packed, _opened(packed) as tar, Hashing() as hashing:
+        with archive.open("rb") as packed, _opened(packed) as tar, Writer() as writer:
             for number, member in enumerate(tar, 1):
                 path = into.joinpath(*_parts(member.name, run_id))
                 remaining -= member.size
@@ -91,7 +91,7 @@ def _extract(archive: Path, run_id: str, into: Path) -> Iterator[RawFile]:
                 if member.isdir():
                     path.mkdir(exist_ok=path == into)
                 else:
-                    yield _write(tar, member, path, into, hashing)
+                    yield _write(tar, member, path, into, writer)
     except DamagedError as error:
         raise DamagedError(f"{run_id}: {archive}: {error}; it is not unpacked") from error
     except _UNREADABLE as error:
@@ -142,17 +142,16 @@ def _parts(name: str, run_id: str) -> list[str]:
     return parts
 
 
-def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, into: Path, hashing: Hashing) -> RawFile:
+def _write(tar: tarfile.TarFile, member: tarfile.TarInfo, path: Path, into: Path, writer: Writer) -> RawFile:
     content = tar.extractfile(member)
     if content is None or path == into:
         raise DamagedError(f"expected a file in the run's folder, found {member.name!r}")
-    hashing.begin()
-    with path.open("xb", buffering=0) as file:
+    with path.open("xb", BUFFER_BYTES) as file:
+        writer.begin(file)
         while piece := content.read(_PIECE_BYTES):
-            hashing.add(piece)
-            write_all(file, piece)
-        os.fsync(file.fileno())
-    return RawFile(path.relative_to(into).as_posix(), member.size, hashing.hexdigest())
+            writer.add(piece)
+        digest = writer.end()
+    return RawFile(path.relative_to(into).as_posix(), member.size, digest)
 
 
 def _description(folder: Path, entry: Entry, campaign: str) -> dict[str, Any]:

@@ -23,13 +23,13 @@ import paramiko
 
 from pipeline.collect.ssh import hops
 from pipeline.collect.ssh.hops import BROKEN, Limits, Transport, connect
+from pipeline.collect.ssh.pieces import Pieces
 from pipeline.collect.ssh.routes import Route
 from pipeline.errors import CollectError, UnreachableError
 
 STDOUT_BYTES, STDERR_BYTES = 16 << 20, 1 << 20
 LINE_BYTES = 100_000  # below Linux' limit of an argument, 128 KiB
 BLOCK_BYTES = 1 << 18  # in which files are read on the host; must be a power of two
-# paramiko moves what is left behind a piece to the front: few large pieces are faster than many.
 _STREAM_WINDOW, _STREAM_PACKET, _READ_BYTES = 8 << 20, 1 << 18, 4 << 20
 _WINDOWS_PATH = re.compile(r"[A-Za-z]:[\\/]")
 _STREAM = f'exec dd if="$1" bs={BLOCK_BYTES} skip="$2" count="$3"'
@@ -127,7 +127,7 @@ class Remote:
             return Result(stdout, bytes(stderr), self._exit_status(channel, deadline))
 
     def stream(self, path: str, offset: int, n_bytes: int) -> Iterator[bytes]:
-        """``n_bytes`` of a file from ``offset`` on, in pieces of up to 4 MiB.
+        """``n_bytes`` of a file from ``offset`` on, in pieces of a packet's size (by SFTP, of up to 4 MiB).
 
         CollectError where the file can't be read or is shorter; UnreachableError where the connection breaks.
         """
@@ -138,9 +138,9 @@ class Remote:
         count = -(-(surplus + n_bytes) // BLOCK_BYTES)
         line = shlex.join(["env", "LC_ALL=C", "sh", "-c", _STREAM, "sh", path, str(skip), str(count)])
         remaining = n_bytes
-        with self._channel(f"exec {line}", _STREAM_WINDOW, _STREAM_PACKET) as channel:
+        with self._channel(f"exec {line}", Pieces()) as channel:
             channel.shutdown_write()
-            while remaining and (piece := channel.recv(_READ_BYTES)):
+            while remaining and (piece := channel.recv(_STREAM_PACKET)):
                 self._heard_at = time.monotonic()
                 piece, surplus = piece[surplus:], max(0, surplus - len(piece))
                 if piece:
@@ -199,13 +199,16 @@ class Remote:
         raise CollectError(f"{self.alias}: a command was ended by a signal")
 
     @contextlib.contextmanager
-    def _channel(self, line: str, window: int | None = None, packet: int | None = None) -> Iterator[Any]:
-        """A channel that runs a line; whatever breaks in it is an UnreachableError."""
+    def _channel(self, line: str, pieces: Pieces | None = None) -> Iterator[Any]:
+        """A channel that runs a line, to ``pieces`` if much comes; whatever breaks in it is an UnreachableError."""
         self.open()
         assert self._transport is not None  # noqa: S101  # for mypy
         channel = None
         try:
-            channel = self._transport.open_session(window, packet, timeout=self._limits.connect_s)
+            sizes = (_STREAM_WINDOW, _STREAM_PACKET) if pieces is not None else ()
+            channel = self._transport.open_session(*sizes, timeout=self._limits.connect_s)
+            if pieces is not None:
+                channel.in_buffer = pieces
             channel.exec_command(line)
             yield channel
         except BROKEN as error:
