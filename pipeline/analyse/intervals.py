@@ -1,4 +1,7 @@
-"""Intervals that all analyses share: of means (Student's t), quantiles (order statistics) and shares (exact)."""
+"""Intervals that all analyses share: of means (Student's t), quantiles (order statistics) and shares (exact).
+
+``dispersion`` tells whether the samples behind a share were independent, as its interval assumes.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, stdtrit
-from scipy.stats import binom
 
 from pipeline.errors import AnalysisError
 
@@ -65,6 +67,8 @@ def quantile_ranks(n: int, quantile: float, confidence: float = 0.95) -> Ranks:
     """
     if n < 1 or not 0 < quantile < 1:
         raise AnalysisError(f"expected n ≥ 1 and a quantile within 0 … 1, found {n}, {quantile}")
+    from scipy.stats import binom  # slow to load, and nothing else here needs it
+
     tail = tail_of(confidence)
     low = int(binom.ppf(tail, n, quantile))  # smallest i with P(B ≤ i) ≥ tail
     low += binom.cdf(low, n, quantile) <= tail  # X(l) needs P(B ≤ l − 1) ≤ tail
@@ -127,6 +131,22 @@ def hits_of(k: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     if not ((hits >= 0) & (hits <= total)).all():
         raise AnalysisError("expected hits from 0 to the number of samples, found others or nulls")
     return hits, total
+
+
+def dispersion(counts: Floats, totals: Floats) -> Floats:
+    """How much more the shares of runs or windows vary than independent samples would: χ² / (r − 1), no unit.
+
+    ``counts`` (…, r) hits among ``totals`` (r,) samples give shape (…). χ² = Σ (kᵢ − nᵢ p)² / (nᵢ p (1 − p)) with the
+    pooled p (Pearson's test of homogeneity). About 1: the samples were as good as independent; 4: an interval from
+    sample counts would be half as wide as it should. NaN: r < 2, p = 0, p = 1, or a total of 0: leave such columns out.
+    """
+    r = counts.shape[-1]
+    if r < 2:
+        return np.full(counts.shape[:-1], np.nan)
+    pooled = counts.sum(axis=-1, keepdims=True) / totals.sum()
+    with np.errstate(invalid="ignore", divide="ignore"):
+        terms = (counts - totals * pooled) ** 2 / (totals * pooled * (1 - pooled))
+    return np.asarray(terms.sum(axis=-1) / (r - 1))
 
 
 def tail_of(confidence: float) -> float:

@@ -11,10 +11,11 @@ from scipy.stats import betabinom
 from simulation import N_DRAWS
 
 import pipeline
-from pipeline.analyse.act._slices import _with_intervals, dispersion, slice_counts
+from pipeline.analyse.act._slices import _with_intervals, slice_counts
 from pipeline.analyse.act.certification import certify, combine
 from pipeline.analyse.act.levels import held_levels
 from pipeline.analyse.act.rating import drive_of, n_drives, offered_rating, x_rating
+from pipeline.analyse.intervals import dispersion
 from pipeline.errors import AnalysisError
 
 
@@ -162,7 +163,7 @@ def test_sentence_names_rule_count_and_what_the_interval_is_of():
 def test_bursts_widen_the_clustered_interval_to_its_coverage():
     rng, share, windows, n = np.random.default_rng(2), 0.02, 60, 500
     counts = betabinom.rvs(n, share * 20, (1 - share) * 20, size=(N_DRAWS, windows), random_state=rng)
-    dispersed = [dispersion(k, np.full(windows, n)) for k in counts]
+    dispersed = dispersion(counts, np.full(windows, n))
     frame = pd.DataFrame(
         {"n_ops": n * windows, "n_windows": windows, "dispersion_low": dispersed,
          "n_over_low": counts.sum(axis=1), "n_over_high": counts.sum(axis=1)}
@@ -182,16 +183,18 @@ def _counted(windows, threshold, slice_s):
     return slice_counts(bins, made["runs"], [threshold], slice_s, 0.95).iloc[0]
 
 
-def test_dispersion_is_about_one_for_independent_operations_and_null_without_meaning():
-    rng = np.random.default_rng(3)
-    n = np.full(2000, 400.0)
-    assert dispersion(rng.binomial(400, 0.05, 2000).astype(float), n) == pytest.approx(1, abs=0.1)
-    for k, size in (([5.0], [10.0]), ([0.0, 0.0], [10.0, 10.0]), ([10.0, 10.0], [10.0, 10.0]), ([], [])):
-        assert np.isnan(dispersion(np.array(k), np.array(size)))
+def test_one_window_has_no_clustered_interval():
     one = _counted([(0.0, 1.0, (90, 10))], 1e-3, 10.0)
     assert one["n_windows"] == 1
     assert np.isnan(one["clustered_low_ratio"])
     assert one["binomial_low_ratio"] < 0.1 < one["binomial_high_ratio"]
+
+
+def test_windows_without_operations_do_not_count():
+    windows = [(0.0, 1.0, (90, 10)), (1.0, 2.0, (0, 0)), (2.0, 3.0, (70, 30))]
+    found = _counted(windows, 1e-3, 10.0)
+    assert found["n_windows"] == 2
+    assert found["dispersion"] == pytest.approx(2 * 10**2 / (100 * 0.2 * 0.8))
 
 
 def test_ratings():

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
-from simulation import share_of_draws
+from simulation import N_DRAWS, share_of_draws
 
-from pipeline.analyse.intervals import mean_estimate, median_estimate, n_needed, quantile_ranks
+from pipeline.analyse.intervals import dispersion, mean_estimate, median_estimate, n_needed, quantile_ranks, tail_of
 from pipeline.errors import AnalysisError
 
 
@@ -56,6 +56,30 @@ def test_a_means_interval_covers_95_per_cent(n):
         return found.low <= 3 <= found.high
 
     assert 0.93 <= share_of_draws(holds) <= 0.97
+
+
+def test_dispersion_is_about_one_for_independent_samples_and_more_where_runs_differ():
+    rng = np.random.default_rng(6)
+    n, r = 2000, 5
+    counts = rng.binomial(n, rng.normal(0.3, 0.02, (N_DRAWS, r)))  # each run has its own share
+    totals = np.full(r, float(n))
+    # Variance between runs over that of samples: 1 + 2000 · 0.02² / (0.3 · 0.7).
+    assert dispersion(counts, totals).mean() == pytest.approx(1 + n * 0.02**2 / 0.21, rel=0.05)
+    assert dispersion(rng.binomial(n, 0.3, (N_DRAWS, r)), totals).mean() == pytest.approx(1, rel=0.05)
+    windows = np.random.default_rng(3).binomial(400, 0.05, 2000).astype(float)
+    assert dispersion(windows, np.full(2000, 400.0)) == pytest.approx(1, abs=0.1)
+
+
+def test_dispersion_is_null_without_meaning():
+    for k, size in (([5.0], [10.0]), ([0.0, 0.0], [10.0, 10.0]), ([10.0, 10.0], [10.0, 10.0]), ([], [])):
+        assert np.isnan(dispersion(np.array(k), np.array(size)))
+    assert np.isnan(dispersion(np.array([[0.0, 0.0]]), np.array([5.0, 5.0]))[0])
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 95, -0.1, float("nan")])
+def test_a_confidence_outside_0_to_1_has_no_tail(confidence):
+    with pytest.raises(AnalysisError, match="expected a confidence within 0 … 1"):
+        tail_of(confidence)
 
 
 def test_degenerate_input():

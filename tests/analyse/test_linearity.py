@@ -192,6 +192,8 @@ def test_power_on_the_noncentral_t() -> None:
     for values, spread, repeats in (([], 0.1, 2), ([1.0], 0.1, 1), ([0.0], 0.1, 2), ([1.0], 0.0, 2)):
         with pytest.raises(AnalysisError, match="power needs"):
             decision_power(values, spread, repeats, tolerance=0.05)
+    with pytest.raises(AnalysisError, match="expected a confidence within 0 … 1, found 95"):
+        decision_power([0.8], 0.03, 2, tolerance=0.05, confidence=95)
 
 
 def test_spread_is_pooled_over_repeats_or_taken_about_the_line() -> None:

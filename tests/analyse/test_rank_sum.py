@@ -117,6 +117,12 @@ def test_empty_sides_and_values_that_are_not_numbers_are_refused(function, a, b)
         function(a, b)
 
 
+@pytest.mark.parametrize("function", [shift_estimate, ratio_estimate])
+def test_a_confidence_in_per_cent_is_refused(function):
+    with pytest.raises(AnalysisError, match="expected a confidence within 0 … 1, found 95"):
+        function([1, 2, 3, 4], [11, 12, 13, 14], 95)
+
+
 def test_too_few_runs_have_a_shift_without_an_interval():
     shift = shift_estimate([1, 2, 3], [11, 12, 13])
     assert (shift.value, shift.low, shift.high, shift.coverage) == (10, None, None, None)

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from pipeline.analyse.intervals import clopper_pearson
+from pipeline.analyse.intervals import clopper_pearson, dispersion
 from pipeline.analyse.select import KEYS
 from pipeline.errors import AnalysisError
 
@@ -98,24 +98,15 @@ def _slices_of_run(
         for i, threshold in enumerate(thresholds_s):
             low, high = part[f"low_{i}"].to_numpy(float), part[f"high_{i}"].to_numpy(float)
             n = part["n_ops"].to_numpy(float)
+            used = n > 0  # an empty window has no share
             rows.append(
                 {"run_id": key[0], "tool": key[1], "slice": number, "start_s": end - slice_s,
                  "end_s": min(end, max(duration, end - slice_s)), "is_whole": is_whole, "threshold_s": threshold,
                  "n_ops": int(n.sum()), "n_over_low": int(low.sum()), "n_over_high": int(high.sum()),
-                 "n_windows": int((n > 0).sum()), "dispersion_low": dispersion(low, n),
-                 "dispersion_high": dispersion(high, n)}
+                 "n_windows": int(used.sum()), "dispersion_low": float(dispersion(low[used], n[used])),
+                 "dispersion_high": float(dispersion(high[used], n[used]))}
             )  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def dispersion(n_over: Floats, n_ops: Floats) -> float:
-    """Pearson's χ² of the windows' shares about the pooled share, over windows − 1; null where it has no meaning."""
-    used = n_ops > 0
-    k, n = n_over[used], n_ops[used]
-    share = float(k.sum() / n.sum()) if len(n) else 0.0
-    if len(n) < 2 or not 0 < share < 1:
-        return math.nan
-    return float((((k - n * share) ** 2) / (n * share * (1 - share))).sum() / (len(n) - 1))
 
 
 def _with_intervals(frame: pd.DataFrame, confidence: float) -> pd.DataFrame:

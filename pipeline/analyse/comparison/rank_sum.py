@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr, ndtri
 from scipy.stats import rankdata
 
-from pipeline.analyse.intervals import Estimate
+from pipeline.analyse.intervals import Estimate, tail_of
 from pipeline.errors import AnalysisError
 
 Floats = NDArray[np.float64]
@@ -87,7 +87,8 @@ def shift_estimate(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Esti
     just when the uncorrected test rejects. ``coverage`` is 1 − 2 P(U ≤ k − 1), exact for continuous values, at least
     so with ties (Noether 1967, Journal of the American Statistical Association 62, 184-188). Assumes that the two
     distributions have the same shape and differ by a shift. Without interval where the sizes allow none (fewer than 4
-    and 4 at 95 %). ``n`` is the size of the smaller sample. AnalysisError where a side is empty or not finite.
+    and 4 at 95 %). ``n`` is the size of the smaller sample. AnalysisError where a side is empty or not finite, or a
+    confidence outside 0 … 1.
     """
     first, second = _finite(a), _finite(b)
     differences = np.sort((second[:, None] - first[None, :]).ravel())
@@ -98,7 +99,7 @@ def ratio_estimate(a: ArrayLike, b: ArrayLike, confidence: float = 0.95) -> Esti
     """Hodges-Lehmann ratio b / a: ``shift_estimate`` on logarithms, from the sorted ratios themselves.
 
     The median of all n_a · n_b ratios (of an even number, the geometric mean of the two in the middle); each end of the
-    interval is the ratio of two runs. AnalysisError where a value is not above 0.
+    interval is the ratio of two runs. AnalysisError where a value is not above 0, or a confidence outside 0 … 1.
     """
     first, second = _finite(a), _finite(b)
     if min(first.min(), second.min()) <= 0:
@@ -151,7 +152,7 @@ def _tails(n: int, doubled_ranks: tuple[int, ...]) -> tuple[Floats, Floats]:
 
 def _shift_rank(n_a: int, n_b: int, confidence: float) -> tuple[int, float]:
     """The rank k of the interval's lower end and its exact coverage; 0 where there is no interval."""
-    tail = (1 - confidence) / 2
+    tail = tail_of(confidence)
     n_total = n_a + n_b
     if n_total > EXACT_UP_TO:
         half = float(ndtri(1 - tail)) * math.sqrt(n_a * n_b * (n_total + 1) / 12)

@@ -9,9 +9,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from pipeline.analyse.comparison.rank_sum import holm
-from pipeline.analyse.intervals import Bounds, clopper_pearson
+from pipeline.analyse.intervals import Bounds, clopper_pearson, dispersion
 from pipeline.analyse.processors.profiles import Profile
-from pipeline.analyse.processors.shares import Differences, between_runs, dispersion, mean_bounds, newcombe
+from pipeline.analyse.processors.shares import Differences, between_runs, mean_bounds, newcombe
 
 Floats = NDArray[np.float64]
 OTHERS = "[others]"

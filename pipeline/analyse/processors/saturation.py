@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -219,9 +219,9 @@ def _time_mean(shares: NDArray[np.float64], confidence: float) -> tuple[float, f
         found = series_mean(shares, confidence)
     except AnalysisError:
         return mean, np.nan, np.nan
-    low, high = found.estimate.low, found.estimate.high
-    if found.warnings or low is None or high is None:
+    if found.warnings:
         return mean, np.nan, np.nan
+    low, high = cast(tuple[float, float], (found.estimate.low, found.estimate.high))  # ``series_mean`` gives both
     return mean, max(low, 0.0), min(high, 1.0)
 
 

@@ -97,21 +97,6 @@ def mean_bounds(shares: Floats, confidence: float = 0.95) -> Bounds:
     return Bounds(np.maximum(mean - half, 0.0), np.minimum(mean + half, 1.0))
 
 
-def dispersion(counts: Floats, totals: Floats) -> Floats:
-    """How much more the runs' shares vary than independent samples would: χ² / (r − 1), shapes (m, r) and (r,).
-
-    χ² = Σ (kᵢ − nᵢ p)² / (nᵢ p (1 − p)) with the pooled p (Pearson's test of homogeneity). About 1: the samples were
-    as good as independent; 4: an interval from sample counts would be half as wide as it should. NaN: r < 2, p = 0, 1.
-    """
-    r = counts.shape[-1]
-    if r < 2:
-        return np.full(counts.shape[:-1], np.nan)
-    pooled = counts.sum(axis=-1, keepdims=True) / totals.sum()
-    with np.errstate(invalid="ignore", divide="ignore"):
-        terms = (counts - totals * pooled) ** 2 / (totals * pooled * (1 - pooled))
-    return np.asarray(terms.sum(axis=-1) / (r - 1))
-
-
 def _variance(shares: Floats) -> Floats:
     """Sample variance over the last axis; of equal values exactly 0."""
     return np.asarray((shares - shares[..., :1]).var(axis=-1, ddof=1))

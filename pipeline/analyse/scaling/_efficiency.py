@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtri, fdtrc, stdtrit
 
+from pipeline.analyse.intervals import tail_of
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -120,7 +122,7 @@ def run_spread(found: Efficiencies, fit: Linest, confidence: float) -> Spread | 
 
     Pooling: Σ(nᵢ − 1)(sᵢ/ȳᵢ)² over Σ(nᵢ − 1) (e-Handbook 1.3.5.3, on relative deviations, so that rates of different
     size have the same spread). Without repeats Σ(residual/fitted)² over the line's ``df``, which holds any bend of the
-    points too. None without either, or where nothing scatters.
+    points too. None without either, or where nothing scatters. AnalysisError: a confidence outside 0 … 1.
     """
     is_repeated = (found.runs > 1) & (found.mean > 0)
     df = int((found.runs[is_repeated] - 1).sum())
@@ -136,6 +138,6 @@ def run_spread(found: Efficiencies, fit: Linest, confidence: float) -> Spread | 
         return None
     if not value:
         return None
-    tail = (1 - confidence) / 2
+    tail = tail_of(confidence)
     low, high = (value * math.sqrt(df / float(chdtri(df, part))) for part in (tail, 1 - tail))
     return Spread(value, low, high, df, source)

@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 from scipy.special import stdtr
 
+from pipeline.analyse.intervals import tail_of
 from pipeline.analyse.scaling._efficiency import Efficiencies, Spread
 from pipeline.analyse.scaling._words import at, percent, values_of
 from pipeline.analyse.scaling.linest import Linest
@@ -37,8 +38,9 @@ def judge(found: Efficiencies, df: int, *, tolerance: float, confidence: float) 
     the same as its interval lying inside. All must, so the level holds for the verdict as a whole whatever their number
     and dependence (Berger's intersection–union test, Technometrics 24 (1982) 295). *not linear*: one of them is proved
     outside at that level divided by the number of points (Bonferroni); this needs no further points.
+    AnalysisError: a confidence outside 0 … 1.
     """
-    level = (1 - confidence) / 2
+    level = tail_of(confidence)
     has_interval = ~np.isnan(found.log_error)
     logs = np.log(np.where(has_interval, found.ratio, 1.0))
     below, above = math.log(1 - tolerance), math.log(1 + tolerance)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import nctdtr, stdtrit
 
+from pipeline.analyse.intervals import tail_of
 from pipeline.errors import AnalysisError
 
 MOST = 10_000  # beyond, nobody repeats; the answer is then None
@@ -45,14 +46,15 @@ def decision_power(
     one-sided t test at level (1 − confidence)/2 misses with the probability of the noncentral t at its quantile,
     noncentrality δ/(spread·√(2/m)) (Julious, Statistics in Medicine 23 (2004) 1921). All efficiencies inside:
     all tests on both edges must succeed, and their misses are added (Bonferroni's bound). One outside: the test of the
-    farthest at the level divided by the number of points.
+    farthest at the level divided by the number of points. AnalysisError: fewer than 2 repeats, a spread or an
+    efficiency not above 0, a confidence outside 0 … 1.
     """
     ratios = np.asarray(efficiencies, dtype=float).ravel()
     if repeats < 2 or not spread > 0 or not len(ratios) or not (ratios > 0).all():
         raise AnalysisError("power needs ≥ 2 repeats, a spread and efficiencies above 0")
     df, error = 2 * (repeats - 1), spread * math.sqrt(2 / repeats)
     inside = np.minimum(np.log(ratios) - math.log(1 - tolerance), math.log(1 + tolerance) - np.log(ratios))
-    tail = (1 - confidence) / 2
+    tail = tail_of(confidence)
     if inside.min() < 0:
         critical = float(stdtrit(df, 1 - tail / len(ratios)))
         return 1 - float(nctdtr(df, -float(inside.min()) / error, critical))
