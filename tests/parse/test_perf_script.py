@@ -4,11 +4,13 @@ import random
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pipeline.parse._source import Source
 from pipeline.parse.perf import perf_folded, perf_script
 from pipeline.parse.perf._perf_script_lines import frame_names
-from pipeline.parse.perf._perf_script_samples import Samples
+from pipeline.parse.perf._perf_script_samples import Samples, split_at_blanks
 
 HEADS = ["fio 12 [000] 10.5: 100 cycles: ", "V8 Worker 7/9 [001] 10.6: 7 cycles: ", "java 5 10.7: cpu-clock: "]
 FRAMES = [
@@ -106,3 +108,8 @@ def test_folded_stacks_of_a_long_file_are_summed():
     (report,) = perf_folded.parse(Source("x.folded", data))
     block = report.blocks["perf_stacks"][0]
     assert block["n_samples"].to_pylist() == [90_001, 180_002, 0]
+
+
+@given(st.lists(st.sampled_from([b"\n", b"\n\n", b"a", b"\tframe"])).map(b"".join))
+def test_blocks_are_split_as_bytes_split_them(text):
+    assert split_at_blanks(text) == text.split(b"\n\n")
