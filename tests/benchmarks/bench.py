@@ -75,9 +75,9 @@ def histograms(path: Path, out: Path) -> None:
     from pipeline.analyse.distributions.over_time import merge_jobs, percentiles
 
     parse(path, out)
-    columns = ["op", "phase", "interval_start_s", "interval_end_s", "lower_s", "upper_s", "count"]
-    bins = tidy.to_pandas(tidy.scan(out / "tidy", "latency_bins").to_table(columns))
-    percentiles(merge_jobs(bins), (50, 99, 99.9))
+    columns = ["op", "phase", "interval_end_s", "lower_s", "upper_s", "count"]
+    files = tidy.scan(out / "tidy", "latency_bins").get_fragments()  # one a job
+    percentiles(merge_jobs(tidy.to_pandas(file.to_table(columns=columns)) for file in files), (50, 99, 99.9))
 
 
 def arrow_csv(delimiter: str) -> Callable[[Path, Path], object]:

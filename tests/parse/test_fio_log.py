@@ -29,6 +29,7 @@ from pipeline.tidy import tables_of
 
 KERNELS = [compiled.plain_kernels(), compiled.compiled_kernels()]
 GOOD = re.compile(rb"\d{1,18}, ?\d{1,18}, ?0{0,17}[012], ?\d{1,18}, ?(?:\d{1,18}|0x[0-9a-f]{1,8})")
+GOOD_COUNTS = re.compile(r"\d{1,18}, ?0{0,17}[012](?:, ?\d{1,18}){3}")
 
 
 def rows_of(kernels, text, n_columns=5, hex_column=4):
@@ -127,6 +128,20 @@ def test_histograms_are_those_of_a_plain_reference(kernels, lines, junk):
     assert heads[:n_rows].tolist() == [[*line[:3], len(own)] for line, own in zip(good, counts, strict=True)]
     assert cells[:n_cells].tolist() == [list(cell) for own in counts for cell in own]
     assert state[1] == len(lines) - len(good) + (len(junk) > 1)
+
+
+@given(st.lists(st.text("11120, \nx", max_size=60), min_size=1, max_size=4))
+@example(["1,0,1,1,1\n" * 9, "\n", "1,0,1,1,1\n" * 10])
+@settings(deadline=None)
+def test_whatever_a_block_holds_there_is_room_for_it(blocks):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(log_text, "kernels_for", lambda _: compiled.plain_kernels())  # which looks at bounds
+        patch.setattr(Source, "blocks", lambda *_: [block.encode() for block in blocks])
+        lines = log_text.Lines(Source("x_clat_hist.1.log", b""), 5)
+        n_cells = sum(len(cells) for _, cells in lines.histograms())
+    good = [line for block in blocks for line in block.split("\n")[:-1] if GOOD_COUNTS.fullmatch(line)]
+    assert lines.n_rows == len(good)
+    assert n_cells == sum(int(cell) > 0 for line in good for cell in line.split(",")[3:])
 
 
 def test_bins_are_fios_own():

@@ -5,7 +5,7 @@ The stamp of a window is its end. Percentiles of jobs or of windows must not be 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,16 +20,17 @@ from pipeline.analyse.distributions._latency_rows import (
     refuse_windows,
     single_operations,
 )
+from pipeline.analyse.distributions._window_sums import WindowSums
 from pipeline.analyse.distributions.histogram import Histogram
 from pipeline.analyse.intervals import quantile_ranks
 from pipeline.errors import AnalysisError
 from pipeline.units import format_si
 
 PERCENTILES = (50.0, 99.0, 99.9)
-_KEYS = ["op", "phase"]
 _EDGES = ["lower_s", "upper_s"]
-_WINDOW = [*_KEYS, "time_s", "window_s"]
+_WINDOW = ["op", "phase", "time_s", "window_s"]
 _LONG = 1.5  # windows: an interval longer than that is told
+_ROWS_A_PIECE = 1 << 16  # whose numbers the processor's cache holds
 _ROUNDING = 1e-9  # windows: a stamp so little behind an edge is on it
 
 
@@ -132,23 +133,33 @@ def _of(rows: pd.DataFrame, op: str, phase: str) -> pd.DataFrame:
     return of_one_tool(rows[(rows["op"] == op) & (rows["phase"] == phase)])
 
 
-def merge_jobs(bins: pd.DataFrame, window_s: float = 1.0) -> pd.DataFrame:
+def merge_jobs(bins: pd.DataFrame | Iterable[pd.DataFrame], window_s: float = 1.0) -> pd.DataFrame:
     """Add the bins of all jobs in windows of ``window_s`` seconds.
 
-    ``bins``: rows of latency_bins of one run and scope, with intervals. An interval counts to the window whose end is
-    nearest to its own: stamps of jobs differ by some ms, and counts stay whole. Intervals much longer than ``window_s``
-    are not divided. Returns op, phase, time_s (end of the window), window_s, lower_s, upper_s (null: open above) and
-    count; op and phase in the order of the rows, then by time and bin. AnalysisError where a row has no interval or
-    ``window_s`` is not above 0.
+    ``bins``: rows of latency_bins of one run and scope, with intervals; of long logs many frames, one at a time, as the
+    files or the batches of ``tidy.scan`` give them: where bins repeat, only the sums stay in memory. An interval counts
+    to the window whose end is nearest to its own: stamps of jobs differ by some ms, and counts stay whole. Intervals
+    much longer than ``window_s`` are not divided. Returns op, phase, time_s (end of the window), window_s, lower_s,
+    upper_s (null: open above) and count; op and phase in the order of the rows, then by time and bin. AnalysisError
+    where a row has no interval or ``window_s`` is not above 0.
     """
     _check_window(window_s)
-    ends = bins["interval_end_s"].to_numpy(np.float64, na_value=np.nan)
-    if np.isnan(ends).any():
-        raise AnalysisError("bins: expected intervals, found rows of a whole run")
-    upper = bins["upper_s"].to_numpy(np.float64, na_value=np.nan)
-    numbers = np.rint(ends / window_s)
-    edges = bins["lower_s"], np.where(np.isnan(upper), np.inf, upper)
-    return _windows(bins, numbers, window_s, edges, bins["count"])
+    sums = WindowSums()
+    for rows in _pieces([bins] if isinstance(bins, pd.DataFrame) else bins):
+        ends = rows["interval_end_s"].to_numpy(np.float64, na_value=np.nan)
+        if np.isnan(ends).any():
+            raise AnalysisError("bins: expected intervals, found rows of a whole run")
+        upper = rows["upper_s"].to_numpy(np.float64, na_value=np.nan)
+        edges = rows["lower_s"], np.where(np.isnan(upper), np.inf, upper)
+        sums.add(rows, np.rint(ends / window_s), edges, rows["count"])
+    return sums.frame(window_s)
+
+
+def _pieces(frames: Iterable[pd.DataFrame]) -> Iterator[pd.DataFrame]:
+    """The rows in views of some: what is made of one on the way to a sum takes the memory of the one before."""
+    for rows in frames:
+        for start in range(0, len(rows), _ROWS_A_PIECE):
+            yield rows.iloc[start : start + _ROWS_A_PIECE]
 
 
 def merge_series(series: pd.DataFrame, window_s: float = 1.0) -> pd.DataFrame:
@@ -163,7 +174,9 @@ def merge_series(series: pd.DataFrame, window_s: float = 1.0) -> pd.DataFrame:
     if np.isnan(stamps).any():
         raise AnalysisError(f"{int(np.isnan(stamps).sum())} of {len(stamps)} operations have no stamp")
     numbers = window_numbers(stamps, window_s)
-    return _windows(series, numbers, window_s, (series["latency_s"],) * 2, np.ones(len(series)))
+    sums = WindowSums()
+    sums.add(series, numbers, (series["latency_s"],) * 2, np.ones(len(series)))
+    return sums.frame(window_s)
 
 
 def window_numbers(stamps: Floats, window_s: float) -> Floats:
@@ -175,29 +188,6 @@ def window_numbers(stamps: Floats, window_s: float) -> Floats:
 def _check_window(window_s: float) -> None:
     if not 0 < window_s < np.inf:
         raise AnalysisError(f"window_s: expected more than 0, found {window_s}")
-
-
-def _windows(rows: pd.DataFrame, number: Floats, window_s: float, edges: tuple[Any, Any], count: Any) -> pd.DataFrame:
-    """Rows as cells of op, phase and window, added up."""
-    window, windows = pd.factorize(np.maximum(number, 1), sort=True)
-    codes = [pd.factorize(rows[name]) for name in _KEYS]
-    n_phases, n_windows = max(len(codes[1][1]), 1), max(len(windows), 1)
-    pairs = (codes[0][0].astype(np.int64) * n_phases + codes[1][0]) * n_windows + window
-    found = cells(pairs, *(_numbers(column) for column in (*edges, count)))
-    pair, number_of = np.divmod(found.group, n_windows)
-    return pd.DataFrame(
-        {
-            "op": np.asarray(codes[0][1], object)[pair // n_phases],
-            "phase": np.asarray(codes[1][1], object)[pair % n_phases],
-            "time_s": np.asarray(windows, np.float64)[number_of] * window_s, "window_s": window_s,
-            "lower_s": found.lower, "upper_s": np.where(np.isfinite(found.upper), found.upper, np.nan),
-            "count": found.count,
-        }
-    )  # fmt: skip
-
-
-def _numbers(column: Any) -> Floats:
-    return column.to_numpy(np.float64, na_value=np.nan) if isinstance(column, pd.Series) else np.asarray(column)
 
 
 def percentiles(merged: pd.DataFrame, wanted: Sequence[float], confidence: float | None = None) -> pd.DataFrame:

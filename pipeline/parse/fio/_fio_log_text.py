@@ -69,11 +69,11 @@ class Lines:
         """
         heads, cells = np.empty((0, 4), np.int64), np.empty((0, 2), np.int64)
         for kernels, text in self._texts():
-            # Room for whatever may stand before a comma or a line feed: the compiled loop does not look at bounds.
-            n_cells = text.count(b",") + text.count(b"\n")
-            if len(cells) < n_cells:
-                heads = np.empty((n_cells // self.n_columns + 1, 4), np.int64)
-                cells = np.empty((n_cells, 2), np.int64)
+            # Room for whatever may come (a count is a digit and a comma): the compiled loop does not look at bounds.
+            n_most = len(text) // 2 + 1
+            if len(cells) < n_most:
+                heads = np.empty((n_most // self.n_columns + 1, 4), np.int64)
+                cells = np.empty((n_most, 2), np.int64)
             state = np.zeros(STATE_SIZE, np.int64)
             n_rows, n_cells = kernels.parse_histograms(kernels.text(text), self.n_columns - 3, heads, cells, state)
             self._note(text, state)

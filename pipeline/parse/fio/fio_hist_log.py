@@ -139,17 +139,16 @@ def _add_rows(report: Report, job: str | None, lines: Lines, layout: tuple[int, 
     for heads, cells in lines.histograms():
         times, ops = clock.since_start(heads[:, 0]), heads[:, 1]
         starts = _starts(times, ops, ends)
-        line = np.repeat(np.arange(len(heads)), heads[:, 3])
-        index, counts = cells[:, 0], cells[:, 1]
-        for op in range(N_OPS):
-            if (ops == op).any():
-                own = counts[ops[line] == op]
-                n_ops[op] += int(own.sum()) if own.max(initial=0) < _SAFE else sum(own.tolist())
+        n_cells, index, counts = heads[:, 3], cells[:, 0], cells[:, 1].copy()
+        own_ops = np.repeat(ops, n_cells)
+        for op in np.unique(ops).tolist():
+            own = counts[own_ops == op]
+            n_ops[op] += int(own.sum()) if own.max(initial=0) < _SAFE else sum(own.tolist())
         if len(cells):
             report.add_block("latency_bins", {
-                **keys, "op": ops_of(ops[line]), "interval_start_s": (starts / 1000)[line],
-                "interval_end_s": (times / 1000)[line], "lower_s": edges[index],
-                "upper_s": pa.array(edges[index + 1], mask=index == len(edges) - 2), "count": counts.copy(),
+                **keys, "op": ops_of(own_ops), "interval_start_s": np.repeat(starts / 1000, n_cells),
+                "interval_end_s": np.repeat(times / 1000, n_cells), "lower_s": edges[index],
+                "upper_s": pa.array(edges[index + 1], mask=index == len(edges) - 2), "count": counts,
             })  # fmt: skip
     return n_ops
 
