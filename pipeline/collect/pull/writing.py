@@ -50,9 +50,7 @@ class Writer:
         """All is on the disk; the file's SHA-256 in hexadecimal."""
         self._hand_over()
         self._file.flush()
-        if self._synced:
-            self._synced.result()
-            self._synced = None
+        self._await_sync()
         os.fsync(self._file.fileno())
         while self._waiting:
             self._waiting.popleft().result()
@@ -65,8 +63,15 @@ class Writer:
         self._n_unsynced += self._n_batched
         self._batch, self._n_batched = [], 0
         if self._n_unsynced >= _SYNC_BYTES and (self._synced is None or self._synced.done()):
+            self._await_sync()
             self._synced = self._syncing.submit(os.fsync, self._file.fileno())
             self._n_unsynced = 0
+
+    def _await_sync(self) -> None:
+        """Raise what a sync met: the kernel tells of a failed write once."""
+        if self._synced:
+            self._synced.result()
+            self._synced = None
 
 
 def _update(digest: hashlib._Hash, pieces: list[bytes]) -> None:
