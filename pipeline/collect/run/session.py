@@ -7,6 +7,7 @@ ledger as soon as it is seen.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,11 +20,12 @@ from pipeline.collect.spool.windows_spool import WindowsSpool
 from pipeline.collect.ssh import remote
 from pipeline.collect.ssh.remote import Remote
 from pipeline.collect.work import Service
-from pipeline.errors import CollectError
+from pipeline.errors import CollectError, UnreachableError
 from pipeline.ledger import Ledger
 
 T = TypeVar("T")
 _SERVICE_MARGIN_S = 600.0  # a service outlives what its client's runs may take at most
+_TRIES = 3  # of what a host that answered a moment ago does not answer in time
 
 
 class Session:
@@ -112,7 +114,8 @@ class Session:
     def guard(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> dict[str, list[str]]:
         """Every reason why a target of these runs must not be touched, by host."""
         idle = [host for host in missing if not self.statuses[host].is_working]  # else our own run has it open
-        return {host: found for host, found in self.each(idle, lambda host, spool: spool.guard(missing[host])) if found}
+        looked = self.each(idle, lambda host, spool: _patiently(partial(spool.guard, missing[host])))
+        return {host: found for host, found in looked if found}
 
     def submit(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> None:
         """Start the services that runs need, give each host its runs, and let the agents work, on what was left too."""
@@ -120,12 +123,12 @@ class Session:
 
         def serve(host: str, spool: Spool) -> None:
             for service, seconds in services[host].items():
-                spool.serve(service, seconds)
+                _patiently(partial(spool.serve, service, seconds))
 
         def give(host: str, spool: Spool) -> None:
             if missing.get(host):
-                spool.submit(missing[host])
-            spool.start()
+                _patiently(partial(spool.submit, missing[host]))
+            _patiently(spool.start)
 
         left = [host for host, status in self.statuses.items() if status.runs and not status.is_working]
         list(self.each(services, serve))
@@ -151,3 +154,13 @@ class Session:
             for service in {service for run in runs.values() for service in run.work.services}:
                 found.setdefault(service.host, {})[service] = seconds
         return found
+
+
+def _patiently(work: Callable[[], T]) -> T:
+    """Do it again where a host is too busy to answer; what it did already it does not do twice."""
+    for _ in range(_TRIES - 1):
+        try:
+            return work()
+        except UnreachableError:
+            continue
+    return work()
