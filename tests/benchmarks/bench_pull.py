@@ -109,7 +109,7 @@ class _Noise(io.RawIOBase):
 def scp(entry: Entry, folder: Path, hosts: LoopbackHosts) -> float:
     """Seconds that OpenSSH's scp takes."""
     started = time.monotonic()
-    subprocess.run(["scp", "-q", "-F", hosts.config, f"host1:{entry.archive}", folder / "copy"], check=True)
+    _copy(entry, folder, hosts)
     seconds = time.monotonic() - started
     (folder / "copy").unlink()
     return seconds
@@ -118,7 +118,7 @@ def scp(entry: Entry, folder: Path, hosts: LoopbackHosts) -> float:
 def by_hand(entry: Entry, folder: Path, hosts: LoopbackHosts) -> float:
     """Seconds to get the archive, look at its hash, unpack it and hash what was in it, by the usual programs."""
     started = time.monotonic()
-    subprocess.run(["scp", "-q", "-F", hosts.config, f"host1:{entry.archive}", folder / "copy"], check=True)
+    _copy(entry, folder, hosts)
     subprocess.run(["sha256sum", folder / "copy"], check=True, stdout=subprocess.DEVNULL)
     (folder / "unpacked").mkdir()
     subprocess.run(["tar", "-x", "--zstd", "-f", folder / "copy", "-C", folder / "unpacked"], check=True)
@@ -128,6 +128,10 @@ def by_hand(entry: Entry, folder: Path, hosts: LoopbackHosts) -> float:
     (folder / "copy").unlink()
     shutil.rmtree(folder / "unpacked")
     return seconds
+
+
+def _copy(entry: Entry, folder: Path, hosts: LoopbackHosts) -> None:
+    subprocess.run(["scp", "-q", "-F", hosts.config, f"host1:{entry.archive}", folder / "copy"], check=True)
 
 
 def fetch(folder: Path, environment: dict[str, str]) -> float:
