@@ -1,9 +1,9 @@
 """``make bench``: the readers against a named reference on the same generated file in the same run.
 
 Each measurement is a process of its own that warms up on a small file of the same kind (libraries loaded, kernels
-compiled), then does the work once; CPU seconds are those of the work, user and system, child processes included; the
-peak memory is the process's. Ours and the reference take turns; the least of the rounds counts for both. A row holds
-when its ratio (or speed) is within the reach.
+compiled), then does the work once, into an empty folder; CPU seconds are those of the work, user and system, child
+processes included; the peak memory is the process's. Ours and the reference take turns; the least of the rounds counts
+for both. A row holds when its ratio (or speed) is within the reach.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import io
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -220,11 +221,12 @@ def _compare(row: Row, folder: Path, n_rounds: int) -> tuple[Figures, Figures]:
 def _measure(row: Row, side: str, folder: Path) -> None:
     """One side, once, in this process: prints CPU seconds and peak memory as JSON."""
     work = row.ours if side == "ours" else row.run_reference
-    out = folder / f"out-{side}"
-    out.mkdir(exist_ok=True)
-    work(folder / "small", out)
-    before = _cpu_s()
-    work(folder / "input", out)
+    for place in ("small", "input"):
+        out = folder / f"out-{place}"
+        shutil.rmtree(out, ignore_errors=True)  # of the round before
+        out.mkdir()
+        before = _cpu_s()
+        work(folder / place, out)
     cpu_s = _cpu_s() - before
     print(json.dumps({"cpu_s": cpu_s, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024}))
 
