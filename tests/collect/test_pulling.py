@@ -193,6 +193,22 @@ def test_grown_ledger_fetches_only_the_new(campaign, hosts, capsys):
     assert {path: path.stat().st_mtime_ns for path in before} == before
 
 
+@pytest.mark.usefixtures("hosts")
+def test_ledger_that_grows_during_a_pull_is_pulled_to_its_end(campaign, monkeypatch, capsys):
+    """DVC notes the ledger's hash when the pull has ended: what is not pulled by then would never be."""
+    campaign.ran("host1")
+    late = ["host2", "host3"]
+
+    def add_more(_host, _n_bytes):
+        while late:
+            campaign.ran(late.pop())
+
+    monkeypatch.setattr("pipeline.collect.pull.bars.bars", lambda _: nullcontext(add_more))
+    assert campaign.pull() == 0
+    assert "of 3 runs 0 were here, 3 came in" in capsys.readouterr().out
+    assert len(list(campaign.raw.iterdir())) == 3
+
+
 def test_raw_comes_back_from_the_archive_without_a_host(campaign, hosts):
     campaign.ran("host1", 2)
     assert campaign.pull() == 0

@@ -41,7 +41,7 @@ def pull(slug: str, root: Path) -> int:
         print(f"{slug}: all {len(entries)} runs are here")
         return 0
     with lock(root / "data" / "archive" / f".{slug}.lock", f"{slug}: another pull works", is_waiting=True):
-        return pulled.work(Ledger.load(root, slug).entries)
+        return pulled.work()
 
 
 class _Pull:
@@ -53,7 +53,7 @@ class _Pull:
         self._raw = raw_folder(slug, root)
         self._guard = threading.Lock()
         self._came: Counter[str] = Counter()  # runs by where from
-        self._n_bytes, self._problems = 0, list[str]()
+        self._n_bytes, self._seconds, self._problems = 0, 0.0, list[str]()  # of what came from hosts
 
     def missing(self, entries: Iterable[Entry]) -> list[Entry]:
         """The entries whose runs are not in raw/."""
@@ -63,17 +63,22 @@ class _Pull:
         """What an earlier pull was about to unpack when it was ended."""
         return list(self._raw.glob(".incoming-*")) if self._raw.is_dir() else []
 
-    def work(self, entries: dict[str, Entry]) -> int:
-        """Bring in what is missing; the caller holds the lock."""
+    def work(self) -> int:
+        """Bring in what is missing; the caller holds the lock.
+
+        The ledger is read until it has nothing new: DVC notes its hash when the pull has ended, and would not pull
+        again for what a run adds to it meanwhile.
+        """
         for remnant in self.remnants():
             shutil.rmtree(remnant)
-        missing = self.missing(entries.values())
-        n_here = len(entries) - len(missing)
-        missing = self._from_archive(self._free(missing))
-        missing = self._from_dvc(missing)
-        started = time.monotonic()
-        self._from_hosts(missing)
-        self._say(len(entries), n_here, time.monotonic() - started)
+        seen: set[str] = set()
+        n_here = 0
+        while fresh := [e for name, e in Ledger.load(self._root, self._slug).entries.items() if name not in seen]:
+            seen.update(entry.run_id for entry in fresh)
+            missing = self.missing(fresh)
+            n_here += len(fresh) - len(missing)
+            self._from_hosts(self._from_dvc(self._from_archive(self._free(missing))))
+        self._say(len(seen), n_here)
         return 1 if self._problems else 0
 
     def _free(self, missing: list[Entry]) -> list[Entry]:
@@ -123,6 +128,7 @@ class _Pull:
         n_bytes: Counter[str] = Counter()
         for entry in missing:
             n_bytes[entry.host] += entry.n_bytes
+        started = time.monotonic()
         with bars(n_bytes) as self._count:
             for alias, outcome in remote.each(
                 wanted, lambda alias, host: self._drain(host, wanted[alias]), is_opened=False
@@ -131,6 +137,7 @@ class _Pull:
                     lacking = self.missing(wanted[alias])
                     names = ", ".join(sorted({entry.host for entry in wanted[alias]}))
                     self._problem(f"host {names}: {outcome}\n  not here: {_listed(entry.run_id for entry in lacking)}")
+        self._seconds += time.monotonic() - started
 
     def _drain(self, host: Remote, entries: list[Entry]) -> None:
         """Bring a host's runs in, one after another; it is given up when it stays away."""
@@ -193,10 +200,11 @@ class _Pull:
         with self._guard:
             self._problems.append(text)
 
-    def _say(self, n_entries: int, n_here: int, seconds: float) -> None:
+    def _say(self, n_entries: int, n_here: int) -> None:
         n_came = sum(self._came.values())
         sources = ", ".join(f"{number} from {source}" for source, number in self._came.items())
-        rate = f" ({self._n_bytes / 1e6:.1f} MB at {self._n_bytes / 1e6 / seconds:.0f} MB/s)" if self._n_bytes else ""
+        megabytes = self._n_bytes / 1e6
+        rate = f" ({megabytes:.1f} MB at {megabytes / self._seconds:.0f} MB/s)" if self._n_bytes else ""
         came = f"{n_came} came in: {sources}{rate}" if n_came else "none came in"
         print(f"{self._slug}: of {n_entries} runs {n_here} were here, {came}", flush=True)
         for problem in self._problems:
