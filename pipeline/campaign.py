@@ -25,7 +25,6 @@ STATES = ("complete", "failed", "timed_out", "cancelled", "interrupted", "refuse
 _SLUG = re.compile(r"(?=.*[a-z])[a-z0-9][a-z0-9-]{0,63}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _RUN_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,199}")
-_INDEX_HEADER = "# The campaigns that dvc.yaml iterates over; written by `python -m pipeline import` and `run`.\n"
 
 
 @dataclass(frozen=True)
@@ -179,22 +178,11 @@ def check_name(what: str, value: object, pattern: re.Pattern[str], where: str) -
 
 def load_index(root: Path | None = None) -> list[str]:
     """The campaigns of ``data/campaigns/index.yaml``, in its order."""
-    return list(_index(root or find_root())["campaigns"])
+    return list(read_index(root or find_root())["campaigns"])
 
 
-def add_to_index(root: Path, slug: str, *, is_collected: bool = False) -> None:
-    """Add a campaign to the index; nothing changes if it is there.
-
-    Of a collected one DVC pulls the raw logs by its ledger; of any other they are in git.
-    """
-    content = old = _index(root)
-    for group in ("campaigns", "collected") if is_collected else ("campaigns",):
-        content = {**content, group: {name: {} for name in sorted({*content[group], slug})}}
-    if content != old:
-        write_atomically(root / INDEX, _INDEX_HEADER + yaml.safe_dump(content))
-
-
-def _index(root: Path) -> dict[str, dict[str, Any]]:
+def read_index(root: Path) -> dict[str, dict[str, Any]]:
+    """The index: all ``campaigns``, and of them the ``collected``; SpecError where it is neither."""
     path = root / INDEX
     content = load_yaml(path)
     if not isinstance(content, dict) or not isinstance(content.get("campaigns"), dict):

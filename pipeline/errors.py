@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 
+def printable(text: str, limit: int = 400) -> str:
+    """What a host said, on one line, bounded, without what a terminal would obey."""
+    cut = text if len(text) <= limit else f"{text[:limit]}…"
+    return "".join(character if character.isprintable() else "�" for character in cut)
+
+
 class PipelineError(Exception):
     """Anything that a user can put right; the command line prints it without a traceback and exits with 1."""
 

@@ -12,6 +12,7 @@ import yaml
 from pipeline import campaign
 from pipeline.campaign import MANIFEST, Manifest, RawFile
 from pipeline.errors import SpecError
+from pipeline.indexing import add_to_index
 from pipeline.parse._source import Source
 from pipeline.project import raw_folder
 from pipeline.tools import TOOLS, find_reader, load_reader
@@ -95,7 +96,7 @@ def _take(paths: list[Path], folder: Path, reader: str | None, raw: Path, host: 
         point = f"{point}-{hashlib.sha256(origin.encode()).hexdigest()[:8]}"
     while (raw / (run_id := f"{host}-{tool or 'file'}-{point}-r{repeat}")).exists():
         repeat += 1
-    incoming = raw / f".incoming-{run_id}"
+    incoming = raw / f".importing-{run_id}"  # a pull clears away what begins with .incoming-
     shutil.rmtree(incoming, ignore_errors=True)  # left by an import that was interrupted
     incoming.mkdir(parents=True)
     files = []
@@ -121,4 +122,4 @@ def _describe(root: Path, slug: str, host: str) -> None:
     if not path.exists():
         hint = "# Say what was measured, where and why: title, question, source, notes.\n"
         campaign.write_atomically(path, hint + yaml.safe_dump({"title": f"{slug}: logs from {host}"}))
-    campaign.add_to_index(root, slug)
+    add_to_index(root, slug)

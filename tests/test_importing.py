@@ -1,5 +1,7 @@
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -219,3 +221,12 @@ def test_fios_logs_come_in_with_their_report(project, tmp_path):
     assert list(tables.latency_series["latency_s"]) == [1e-6, 3e-6]
     assert import_folder(folder, "logs", "db1", project) == 0
     assert len(list((project / "data/raw/logs").iterdir())) == 1
+
+
+def test_campaigns_of_two_processes_are_all_in_the_index(project):
+    """``run`` of one campaign and ``import`` of another end when they end."""
+    code = "import sys; from pathlib import Path; from pipeline.indexing import add_to_index;"
+    code += "[add_to_index(Path.cwd(), f'{sys.argv[1]}-{number}') for number in range(30)]"
+    both = [subprocess.Popen([sys.executable, "-c", code, name], cwd=project) for name in ("ours", "theirs")]
+    assert [process.wait() for process in both] == [0, 0]
+    assert len(load_index(project)) == 60

@@ -1,6 +1,7 @@
 """Connections against real sshds on loopback: host keys, jump hosts, keys and agents, silence, limits."""
 
 import base64
+import contextlib
 import hmac
 import os
 import subprocess
@@ -8,6 +9,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -86,6 +88,17 @@ def test_stream_gives_any_part_of_a_file(tmp_path):
             list(host.stream(str(path), 0, len(data) + 1))
         with pytest.raises(CollectError, match="No such file"):
             list(host.stream(f"{path}x", 0, 1))
+
+
+def test_what_the_host_says_of_a_file_does_not_reach_the_terminal(monkeypatch):
+    said = "\x1b]0;owned\x07dd: no\x9b2J\nsecond line".encode()
+    channel = SimpleNamespace(shutdown_write=lambda: None, recv=lambda _: b"", recv_stderr=lambda _: said)
+    monkeypatch.setattr(remote.Remote, "_channel", lambda *_: contextlib.nullcontext(channel))
+    monkeypatch.setattr(remote.Remote, "_exit_status", lambda *_: 1)
+    host = remote.Remote((SimpleNamespace(alias="db1"),))
+    with pytest.raises(CollectError, match="db1: /x: expected 1 bytes from 0 on, found: �]0;owned�dd: no�2J") as caught:
+        list(host.stream("/x", 0, 1))
+    assert str(caught.value).isprintable()
 
 
 @pytest.mark.usefixtures("hosts")

@@ -6,6 +6,7 @@ import shutil
 import socket
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -183,6 +184,51 @@ def test_iperf3_runs_twice_against_one_service(tmp_path):
                 assert tables.runs["is_complete"].all() and (tables.network_streams["n_bytes"] > 0).any()
         finally:
             server.terminate()
+
+
+def test_iperf3_that_measured_nothing_fails_and_says_why(tmp_path):
+    """With --json it exits with 0 where nobody answers."""
+    needs("iperf3")
+    parameters = {"server": "b", "port": free_port(), "time": 1}
+    work = golden.work_of("iperf3", Request("iperf3", "a", parameters, addresses={"b": "127.0.0.1"}))
+    done = measured(tmp_path, work)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.strip() == '"error":\t"unable to connect to server: Connection refused"'
+    assert json.loads((tmp_path / "iperf3.json").read_text())["intervals"] == []
+
+
+def test_iperf3_whose_server_went_away_fails(tmp_path):
+    needs("iperf3")
+    parameters = {"server": "b", "port": free_port(), "time": 20}
+    work = golden.work_of("iperf3", Request("iperf3", "a", parameters, addresses={"b": "127.0.0.1"}))
+    (service,) = work.services
+    with subprocess.Popen(service.step.argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        wait_for(parameters["port"])
+        timer = threading.Timer(2, server.kill)
+        timer.start()
+        done = measured(tmp_path, work)
+    assert done.returncode != 0
+    assert '"error":' in done.stderr
+    assert json.loads((tmp_path / "iperf3.json").read_text())["intervals"]  # what came before is kept
+
+
+@pytest.mark.parametrize("text", [
+    '{\n\t"title":\t"\\"error\\": no"\n}\n', '{\n\t"title":\t"\\n\\t\\"error\\":\\t\\"no\\""\n}\n',
+    '{\n\t"server_output_json":\t{\n\t\t"error":\t"the other side\'s"\n\t}\n}\n',
+])  # fmt: skip
+def test_an_error_within_iperf3s_json_is_not_that_of_the_run(text, tmp_path):
+    """Texts are on one line with their quotes escaped, and what is inside of something is indented further."""
+    work = golden.work_of("iperf3", Request("iperf3", "a", {"server": "b", "time": 1}, addresses={"b": "127.0.0.1"}))
+    (tmp_path / "iperf3.json").write_text(text)
+    json.loads(text)
+    done = subprocess.run(["sh", "-c", work.measure[-1].line], cwd=tmp_path, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def measured(folder: Path, work: Work):
+    """What measure.sh alone came to."""
+    (folder / "measure.sh").write_text(script(work.measure))
+    return subprocess.run(["sh", "measure.sh"], cwd=folder, capture_output=True, text=True, timeout=60, check=False)
 
 
 def test_act_config_is_what_its_reader_knows(tmp_path):

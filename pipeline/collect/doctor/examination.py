@@ -20,7 +20,7 @@ from pipeline.collect.plan.planned import HostPlan
 from pipeline.collect.spec import Spec
 from pipeline.collect.ssh import remote
 from pipeline.collect.ssh.remote import Remote
-from pipeline.errors import CollectError
+from pipeline.errors import CollectError, printable
 
 __all__ = ["Finding", "examine", "judge", "report"]
 
@@ -56,20 +56,20 @@ def report(findings: Iterable[Finding], slug: str) -> str:
         if len(grouped) > _MANY_HOSTS and n_well:
             shown = [finding for finding in shown if finding.verdict != "ok"]
             shown.append(Finding(host, "checks", "ok", f"{n_well} are as they must be"))
-        blocks.append("\n".join([_facts.printable(host), *(line for finding in shown for line in _lines(finding))]))
+        blocks.append("\n".join([printable(host), *(line for finding in shown for line in _lines(finding))]))
         if n_stops := sum(finding.verdict == "stop" for finding in held):
             stops[host] = n_stops
     n_stops = sum(stops.values())
     if not n_stops:
         return "\n\n".join([*blocks, f"ready; next: python -m pipeline run {slug}"])
     things = "1 thing" if n_stops == 1 else f"{n_stops} things"
-    places = ", ".join(f"{count} on {_facts.printable(host)}" for host, count in stops.items())
+    places = ", ".join(f"{count} on {printable(host)}" for host, count in stops.items())
     return "\n\n".join([*blocks, f"{things} would stop the run: {places}"])
 
 
 def _lines(finding: Finding) -> list[str]:
-    head = f"  {finding.verdict:<9}{_facts.printable(finding.subject):<11}"
-    text = [_facts.printable(line, 2000) for line in finding.message.splitlines()] or [""]
+    head = f"  {finding.verdict:<9}{printable(finding.subject):<11}"
+    text = [printable(line, 2000) for line in finding.message.splitlines()] or [""]
     body = [piece for line in text for piece in textwrap.wrap(line, _WIDTH - len(head), break_on_hyphens=False) or [""]]
     return [f"{head if number == 0 else ' ' * len(head)}{piece}".rstrip() for number, piece in enumerate(body)]
 

@@ -11,17 +11,19 @@ from pipeline.errors import CollectError
 
 def ask(
     written: Mapping[str, Collection[DeviceTarget]],
+    known: Collection[str],
     given: Collection[str],
     read_line: Callable[[str], str] | None = None,
 ) -> None:
     """Have the serial of every device typed that is to be overwritten, or find it among those ``given`` by --destroy.
 
-    ``written`` is by host; ``read_line`` asks the person (None: there is nobody to ask). CollectError lists what
-    consent is missing for.
+    ``written`` is by host; ``known`` are the serials of all devices that the campaign overwrites, also by runs that
+    are in hand, complete, or of a host that is away: a command that was right once may be given again. ``read_line``
+    asks the person (None: there is nobody to ask). CollectError lists what consent is missing for.
     """
-    unknown = set(given) - {target.identity for targets in written.values() for target in targets}
+    unknown = sorted(set(given) - set(known))
     if unknown:
-        raise CollectError(f"--destroy: expected serials of devices that it overwrites, found {sorted(unknown)}")
+        raise CollectError(f"--destroy: expected serials of devices that the campaign overwrites, found {unknown}")
     missing = []
     for host, targets in written.items():
         for target in sorted(set(targets), key=lambda target: target.path):

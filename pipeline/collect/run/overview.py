@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from pipeline.collect.plan.attempts import run_of
+from pipeline.errors import printable
 
 if TYPE_CHECKING:
     from pipeline.collect.plan.planned import HostPlan, PlannedRun
@@ -80,8 +81,7 @@ def duration(seconds: float) -> str:
 
 def one_line(text: str, limit: int = 500) -> str:
     """The first line of a text, without what a terminal would obey."""
-    first = next(iter(text.strip().splitlines()), "")[:limit]
-    return "".join(character if character.isprintable() else "�" for character in first)
+    return printable(next(iter(text.strip().splitlines()), ""), limit)
 
 
 def _headline(state: HostState) -> str:

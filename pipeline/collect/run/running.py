@@ -50,7 +50,7 @@ def run(slug: str, root: Path, destroy: Collection[str], n_connections: int) -> 
         missing = session.missing()
         _refuse_targets(session.guard(missing))
         missing = {host: runs for host, runs in missing.items() if host not in session.problems}
-        consent.ask(_written(missing), destroy, consent.terminal())
+        consent.ask(_written(missing), _serials(session), destroy, consent.terminal())
         session.submit(missing)
         watch = Watch(session)
         try:
@@ -89,8 +89,7 @@ def cancel(slug: str, root: Path, n_connections: int) -> int:
     try:
         with ledger.writer(root, slug) as book:
             session.ledger = book
-            for host, state in session.statuses.items():
-                session.take(host, state)
+            _record(session)
     except CollectError as error:
         print(f"not recorded here: {error}", file=sys.stderr)
     for problem in session.problems.values():
@@ -104,6 +103,15 @@ def doctor(slug: str, root: Path, n_connections: int) -> int:
     findings = examination.examine(found, plan.make(found), n_connections, root)
     print(examination.report(findings, slug))
     return 1 if any(finding.verdict == "stop" for finding in findings) else 0
+
+
+def _record(session: Session) -> None:
+    """Record what each host has done; where that fails it is the host's problem, and the others' is recorded."""
+    for host, state in session.statuses.items():
+        try:
+            session.take(host, state)
+        except CollectError as error:
+            session.problems[host] = f"{host}: not recorded here: {error}"
 
 
 def _session(slug: str, root: Path, n_connections: int) -> Session:
@@ -127,6 +135,12 @@ def _refuse_targets(reasons: Mapping[str, Collection[str]]) -> None:
     lines = [f"  {host}: {reason}" for host, found in reasons.items() for reason in found]
     if lines:
         raise CollectError("nothing was begun: these targets must not be touched:\n" + "\n".join(lines))
+
+
+def _serials(session: Session) -> set[str]:
+    """Of every device that the campaign overwrites; the spec names them, so that no host need be asked."""
+    planned = {host: {run.run_id: run for run in held.runs} for host, held in session.plans.items()}
+    return {target.identity for targets in _written(planned).values() for target in targets}
 
 
 def _written(missing: Mapping[str, Mapping[str, PlannedRun]]) -> dict[str, set[DeviceTarget]]:

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from pipeline import campaign
 from pipeline.collect import plan
 from pipeline.collect.plan import HostPlan, PlannedRun
 from pipeline.collect.spec import Spec
@@ -21,6 +20,7 @@ from pipeline.collect.ssh import remote
 from pipeline.collect.ssh.remote import Remote
 from pipeline.collect.work import Service
 from pipeline.errors import CollectError, UnreachableError
+from pipeline.indexing import add_to_index
 from pipeline.ledger import Ledger
 
 T = TypeVar("T")
@@ -38,6 +38,7 @@ class Session:
         self._folders: dict[str, str] = {}  # of the spools, by alias: scripts are installed once
         self.statuses: dict[str, Status] = {}
         self.problems: dict[str, str] = {}
+        self.unserved: dict[str, str] = {}  # by host: which service its runs lack, and why
 
     def each(self, hosts: Iterable[str], work: Callable[[str, Spool], T]) -> Iterator[tuple[str, T]]:
         """Do something in the spool of each host, side by side; a host where it fails is among the ``problems``."""
@@ -78,7 +79,8 @@ class Session:
             raise CollectError(f"{host}: expected its own runs in its spool, found those of {', '.join(others)}")
         if fresh and self.ledger.is_writable:
             self.ledger.add(fresh)
-            campaign.add_to_index(self.root, self.spec.slug, is_collected=True)
+        if self.ledger.entries and self.ledger.is_writable:  # each time: an end between the two must not lose it
+            add_to_index(self.root, self.spec.slug, is_collected=True)
 
     def states(self, host: str) -> dict[str, str | None]:
         """Of each run of a host ``complete`` or the state of its last attempt; None while it waits or is in hand."""
@@ -118,21 +120,28 @@ class Session:
         return {host: found for host, found in looked if found}
 
     def submit(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> None:
-        """Start the services that runs need, give each host its runs, and let the agents work, on what was left too."""
-        services = self._services(missing)
+        """Start the services that runs need, give each host its runs, and let the agents work, on what was left too.
 
-        def serve(host: str, spool: Spool) -> None:
-            for service, seconds in services[host].items():
-                _patiently(partial(spool.serve, service, seconds))
+        Without its service a run would measure nothing: it is not given, and ``unserved`` says why.
+        """
+        left = [host for host, status in self.statuses.items() if status.runs and not status.is_working]
+        away = self._serve({host: {**missing.get(host, {}), **self._in_hand(host)} for host in self.plans})
+        given = {
+            host: {name: run for name, run in runs.items() if not any(one.host in away for one in run.work.services)}
+            for host, runs in missing.items()
+        }
 
         def give(host: str, spool: Spool) -> None:
-            if missing.get(host):
-                _patiently(partial(spool.submit, missing[host]))
+            if given.get(host):
+                _patiently(partial(spool.submit, given[host]))
             _patiently(spool.start)
 
-        left = [host for host, status in self.statuses.items() if status.runs and not status.is_working]
-        list(self.each(services, serve))
-        list(self.each(dict.fromkeys([*missing, *left]), give))
+        list(self.each(dict.fromkeys([*(host for host, runs in given.items() if runs), *left]), give))
+
+    def resume(self, host: str) -> None:
+        """Start the agent of a host again, with what the runs in its queue need."""
+        self._serve({host: self._in_hand(host)})
+        list(self.each([host], lambda _, spool: spool.start()))
 
     def stop_services(self) -> None:
         """Stop what answered the runs of others, where none of those is left."""
@@ -145,6 +154,31 @@ class Session:
                 spool.stop_serving(service)
 
         list(self.each(services, stop))
+
+    def _in_hand(self, host: str) -> dict[str, PlannedRun]:
+        """The planned runs that wait or go on in a host's spool, by attempt."""
+        planned = {run.run_id: run for run in self.plans[host].runs}
+        status = self.statuses.get(host)
+        named = ((run.attempt, plan.run_of(run.attempt)) for run in (status.runs if status else ()))
+        return {attempt: planned[run_id] for attempt, run_id in named if run_id in planned}
+
+    def _serve(self, runs: Mapping[str, Mapping[str, PlannedRun]]) -> set[str]:
+        """Start the services that these runs need; the hosts where one could not be started."""
+        services = self._services(runs)
+
+        def start(host: str, spool: Spool) -> None:
+            for service, seconds in services[host].items():
+                _patiently(partial(spool.serve, service, seconds))
+
+        away = services.keys() - {host for host, _ in self.each(services, start)}
+        for host, held in runs.items():
+            lacking = {(one.host, one.name) for run in held.values() for one in run.work.services if one.host in away}
+            if lacking:
+                told = (f"runs lack {name} on {there}: {self.problems[there]}" for there, name in sorted(lacking))
+                self.unserved[host] = "; ".join(told)
+        for host in away & {host for host, status in self.statuses.items() if status.runs}:
+            del self.problems[host]  # its own work goes on, and is watched
+        return away
 
     def _services(self, missing: Mapping[str, Mapping[str, PlannedRun]]) -> dict[str, dict[Service, float]]:
         """What must answer on which host, and for how long at most."""

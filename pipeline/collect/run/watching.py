@@ -8,7 +8,7 @@ from datetime import datetime
 
 from pipeline.collect.run.progress import HostState, Progress, remaining_s
 from pipeline.collect.run.session import Session
-from pipeline.collect.spool.spool import Spool, Status, time_of
+from pipeline.collect.spool.spool import Status, time_of
 
 PATIENCE_S = 300.0  # a host that does not answer for so long is given up, once the others are done
 RESTARTS = 3  # of an agent that ended in mid-queue, as when its host was rebooted
@@ -29,12 +29,13 @@ class Watch:
         while pending:
             started = time.monotonic()
             answered = self._session.look(pending)
-            pending = [host for host in pending if self._goes_on(host, host in answered)]
+            pending = self._without_lost([host for host in pending if self._goes_on(host, host in answered)])
             states = {host: self.state(host) for host in self._session.plans}
             for host, state in states.items():
                 progress.show(host, state)
             if pending:
-                pause_s = _pause_s(states[host] for host in pending)
+                heard = [host for host in pending if host not in self._silent_since]  # what is left of others is old
+                pause_s = _pause_s(states[host] for host in heard or pending)
                 time.sleep(max(0.0, pause_s - (time.monotonic() - started)))
 
     def state(self, host: str) -> HostState:
@@ -66,8 +67,8 @@ class Watch:
     def _goes_on(self, host: str, is_answering: bool) -> bool:
         """Whether to look at a host again; one whose agent was killed is started again."""
         if not is_answering:
-            since = self._silent_since.setdefault(host, time.monotonic())
-            return time.monotonic() - since < PATIENCE_S
+            self._silent_since.setdefault(host, time.monotonic())
+            return True
         self._silent_since.pop(host, None)
         status = self._session.statuses[host]
         if status.is_working:
@@ -75,16 +76,25 @@ class Watch:
         if not status.runs or self._restarts.get(host, 0) >= RESTARTS or status.agent.startswith("stopped: disk full"):
             return False
         self._restarts[host] = self._restarts.get(host, 0) + 1
-        list(self._session.each([host], lambda _, spool: Spool.start(spool)))
+        self._session.resume(host)
         return True
 
+    def _without_lost(self, pending: list[str]) -> list[str]:
+        """The hosts to look at again: all while one of them answers, or did a moment ago; none once none does."""
+        now = time.monotonic()
+        is_one_there = any(now - self._silent_since.get(host, now) < PATIENCE_S for host in pending)
+        return pending if is_one_there else []
+
     def _problem(self, host: str) -> str | None:
+        session, status = self._session, self._session.statuses.get(host)
+        problem = session.problems.get(host)
         if host in self._silent_since:
-            return f"no answer for {time.monotonic() - self._silent_since[host]:.0f} s: {self._session.problems[host]}"
-        status = self._session.statuses.get(host)
-        if status and status.agent.startswith("stopped"):
-            return status.agent
-        return self._session.problems.get(host)
+            silence = f"no answer for {time.monotonic() - self._silent_since[host]:.0f} s"
+            return f"{silence}: {problem}" if problem else silence  # none: it answered something else meanwhile
+        told = [status.agent] if status and status.agent.startswith("stopped") else [problem] if problem else []
+        if host in session.unserved and set(session.states(host).values()) != {"complete"}:
+            told.append(session.unserved[host])
+        return "; ".join(told) or None
 
 
 def _pause_s(states: Iterable[HostState]) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from pipeline.campaign import check_run_id
 from pipeline.collect.plan import PlannedRun
 from pipeline.collect.spool import windows
-from pipeline.collect.spool.spool import GUARD_S, WAIT_S, Spool
+from pipeline.collect.spool.spool import GUARD_S, WAIT_S, Spool, shown_reason
 from pipeline.collect.work import Service
 from pipeline.errors import CollectError
 
@@ -40,7 +40,7 @@ class WindowsSpool(Spool):
         reasons = found.stdout.decode("utf-8", "replace").splitlines()
         if found.exit_status and not reasons:
             raise self._refused("reasons from the guard", found.stderr)
-        return [": ".join(reason.split("\t", 1)) for reason in reasons]
+        return [shown_reason(reason) for reason in reasons]
 
     def serve(self, service: Service, seconds: float) -> None:  # noqa: ARG002
         """CollectError: services want a POSIX shell."""

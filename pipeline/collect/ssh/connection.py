@@ -25,7 +25,7 @@ from pipeline.collect.ssh import hops
 from pipeline.collect.ssh.hops import BROKEN, Limits, Transport, connect
 from pipeline.collect.ssh.pieces import Pieces
 from pipeline.collect.ssh.routes import Route
-from pipeline.errors import CollectError, UnreachableError
+from pipeline.errors import CollectError, UnreachableError, printable
 
 STDOUT_BYTES, STDERR_BYTES = 16 << 20, 1 << 20
 LINE_BYTES = 100_000  # below Linux' limit of an argument, 128 KiB
@@ -149,7 +149,7 @@ class Remote:
             if remaining:
                 status = self._exit_status(channel, time.monotonic() + self._limits.silence_s)
                 said = channel.recv_stderr(1 << 12).decode("utf-8", "replace").splitlines() if status else []
-                reason = said[0] if said else f"it ends {remaining} bytes too early"
+                reason = printable(said[0]) if said else f"it ends {remaining} bytes too early"
                 raise CollectError(f"{self.alias}: {path}: expected {n_bytes} bytes from {offset} on, found: {reason}")
 
     def _stream_by_sftp(self, path: str, offset: int, n_bytes: int) -> Iterator[bytes]:

@@ -3,6 +3,7 @@
 ``server`` names the other host; there ``iperf3 -s`` is a service that goes on while runs do, for a server of ``-1``
 would end with the first of them. It serves one client at a time: give hosts that measure at the same time, and their
 other entries, a ``port`` each. ``warm_up_s`` are the seconds that the client leaves out (``--omit``).
+With ``--json`` iperf3 exits with 0 also where it reached no server; a second step fails then, and says why.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ _REFUSED = {
 _ADDRESS = re.compile(r"[A-Za-z0-9:][A-Za-z0-9.:_%-]{0,252}", re.ASCII)
 
 
+# The key of the whole alone: cJSON indents it by one tab, and texts within hold neither tabs nor line feeds.
+_CHECK = Step(("sh", "-c", '! grep \'^[[:blank:]]"error":\' "$1" >&2', "sh", "iperf3.json"))
+
+
 def work(request: Request) -> Work:
     """The client's command and the server it needs; SpecError names an option that is not allowed."""
     given = dict(request.parameters)
@@ -63,7 +68,7 @@ def work(request: Request) -> Work:
     # A name of the port alone: what several runs and clients need is one service.
     service = Service(server, f"iperf3-{port}", Step((there.program, "--server", "--port", port)), (there,))
     return Work(
-        measure=as_asked(request, [Step(tuple(argv), "iperf3.json")]),
+        measure=(*as_asked(request, [Step(tuple(argv), "iperf3.json")]), _CHECK),
         duration_s=float(words["time"]) + omit_s + 1, services=(service,),
         requirements=needs(request, requirement), logs=("iperf3.json",),
     )  # fmt: skip
