@@ -16,7 +16,7 @@ from pipeline.errors import SpecError
 from pipeline.output import INCOMING, remove, sole_writer
 from pipeline.parse._source import Source, shown
 from pipeline.project import raw_folder, store_folder, tidy_folder
-from pipeline.reading import items_of, no_log
+from pipeline.reading import failure_row, items_of, no_log
 from pipeline.store import Entry, prune
 from pipeline.workers import read_all
 
@@ -117,12 +117,7 @@ def _run_id(path: Path, manifests: Manifests) -> str:
 
 
 def _failure_rows(entries: list[Entry], manifests: Manifests) -> Rows:
-    return [
-        {"run_id": _run_id(entry.item.path, manifests), "tool": "unknown", "source_path": entry.error.path,
-         "line": entry.error.line, "code": "not_readable",
-         "message": f"expected {entry.error.expected}, found {entry.error.got}"}
-        for entry in _failed(entries) if entry.error
-    ]  # fmt: skip
+    return [failure_row(entry.error, _run_id(entry.item.path, manifests)) for entry in _failed(entries) if entry.error]
 
 
 def _hash_rows(raw: Path, root: Path, files: Rows, manifests: Manifests) -> Rows:

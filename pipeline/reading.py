@@ -1,9 +1,9 @@
 """Read raw files into tidy tables: what comes of one file, how files of one run join, and ``pipeline.read``.
 
 A run folder is one that holds a ``manifest.json``: its reports share the manifest's run id. Without one, a log that
-names the report it belongs to (fio's logs beside its JSON) joins that report. Any other file is a run of its own. What
-no reader knows in a folder is named in a warning; it is no error. The manifest of a run that did not end well is read
-itself, so that the run shows also where no log of it can be read.
+names the report it belongs to (fio's logs beside its JSON) joins that report. Any other file is a run of its own.
+What no reader knows in a folder, and what its reader gave up, is named in a warning; it is no error. The manifest of a
+run that did not end well is read itself, so that the run shows also where no log of it can be read.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -46,6 +47,11 @@ class Item:
         return self.manifest is not None and (
             self.path.name == MANIFEST or not self.manifest.may_be_log(self.path.name)
         )
+
+    @property
+    def run_id(self) -> str:
+        """The run that the file is of, whatever it holds: by its folder's manifest; its stem without one."""
+        return self.manifest.run_id if self.manifest else Source(self.path).stem
 
 
 @dataclass
@@ -93,7 +99,24 @@ def _tables(readings: list[FileReading]) -> Tables:
         report.is_part = run.is_part
         if run.is_alone and report.alone:
             report.incomplete(*report.alone)
-    return tidy.tables_of(report for report, _ in reports)
+    return tidy.tables_of([*(report for report, _ in reports), *_failures(readings)])
+
+
+def _failures(readings: list[FileReading]) -> Iterator[Report]:
+    """For each file that gave no report, one that holds but the warning, and has no row in ``runs``."""
+    for reading in readings:
+        if reading.error:
+            report = Report("unknown", Source(reading.item.path, b"", name=reading.item.name))
+            report.is_part = True
+            code = "not_read" if reading.is_unknown else "not_readable"
+            report.add("warnings", **failure_row(reading.error, reading.item.run_id, code))
+            yield report
+
+
+def failure_row(error: ParseError, run_id: str, code: str = "not_readable") -> dict[str, Any]:
+    """The row of ``warnings`` for a file that gave no report."""
+    return {"run_id": run_id, "tool": "unknown", "source_path": error.path, "line": error.line, "code": code,
+            "message": f"expected {error.expected}, found {error.got}"}  # fmt: skip
 
 
 def no_log(name: str) -> ParseError:

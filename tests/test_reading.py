@@ -91,6 +91,24 @@ def test_a_log_belongs_to_the_report_that_its_own_manifest_names():
         ("r1#1", True, False), ("r1#1", False, False), ("r1#2", True, False), ("r1#2", False, False)]  # fmt: skip
 
 
+def test_each_file_of_a_folder_that_gave_no_report_is_named_in_a_warning(tmp_path):
+    (tmp_path / "out.txt").write_bytes(sample("average_from_rate"))
+    (tmp_path / "note.txt").write_bytes(b"nothing that a tool writes\n")
+    (tmp_path / "cut.json").write_bytes(b'{"fio version": "fio-3.36", "jobs": [')
+    tables = pipeline.read(tmp_path)
+    assert list(tables.runs["run_id"]) == ["out"]
+    rows = tables.warnings[tables.warnings["tool"] == "unknown"].set_index("run_id")
+    assert dict(rows["code"]) == {"cut": "not_readable", "note": "not_read"}
+    assert rows.loc["note", "message"] == "expected a known log, found nothing that a tool writes"
+    assert rows.loc["note", "line"] == 1
+    assert rows.loc["cut", "source_path"].endswith("cut.json")
+
+
+def test_a_file_that_gave_no_report_is_of_its_folders_run(folder):
+    place = folder(out=sample("average_from_rate"), note=b"nothing that a tool writes\n")
+    assert dict(pipeline.read(place).warnings.set_index("code")["run_id"])["not_read"] == "h-pgbench-p-r1"
+
+
 def test_errors_name_path_and_what_was_expected(folder, tmp_path):
     place = folder(with_manifest=False, note=b"nothing that a tool writes\n")
     with pytest.raises(ParseError, match=r"note\.txt:1: expected a known log, found nothing that a tool writes"):

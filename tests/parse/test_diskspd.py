@@ -73,6 +73,28 @@ def test_text_and_xml_of_one_command_agree_in_all_but_the_measurement(text, xml)
     assert set(of_text.metric_series["labels"]) == set(of_xml_alone["labels"])
 
 
+CTRL_C = b"\r\n*** Interrupted by Ctrl-C. Stopping I/O Request Generator. ***\r\n"
+
+
+@pytest.mark.parametrize(("reader", "path"), [(diskspd_text, TEXTS["write-only-without-latency"]),
+                                              (diskspd_xml, XMLS["pool-etw-wait-statistics"])])  # fmt: skip
+def test_a_run_that_ctrl_c_stopped_is_not_whole_and_the_next_one_is(reader, path):
+    whole = path.read_bytes()
+    assert [report.run["is_complete"] for report in reports_of(reader, CTRL_C + whole + whole)] == [False, True]
+    assert [report.run["is_complete"] for report in reports_of(reader, whole + CTRL_C + whole)] == [True, False]
+    assert [report.run["is_complete"] for report in reports_of(reader, whole + CTRL_C)] == [False]
+
+
+@pytest.mark.parametrize(("planned_s", "is_complete"), [(3, True), (4, True), (5, False), (600, False)])
+def test_a_run_shorter_than_its_duration_is_not_whole_without_ctrl_cs_line_too(planned_s, is_complete):
+    text = TEXTS["write-only-without-latency"].read_bytes().replace(b"duration: 3s", b"duration: %ds" % planned_s)
+    xml = XMLS["intervals-of-iops"].read_bytes().replace(b"<Duration>3<", b"<Duration>%d<" % planned_s)
+    for reader, data in ((diskspd_text, text), (diskspd_xml, xml)):
+        (report,) = reports_of(reader, data)
+        assert report.run["is_complete"] is is_complete
+        assert [row["code"] for row in report.rows.get("warnings", [])] == ["interrupted"] * (not is_complete)
+
+
 def test_littles_law_holds_in_the_article():
     tables = pipeline.read(TEXTS["article-without-latency-table"])
     total = tables.operations[(tables.operations["scope"] == "total") & (tables.operations["op"] == "write")].iloc[0]

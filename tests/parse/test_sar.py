@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +14,7 @@ from pipeline.parse.monitors._sysstat_clock import Clock, read_stamp
 from pipeline.parse.monitors._sysstat_dated import seconds_of
 from pipeline.parse.monitors._sysstat_groups import GROUPS, metric
 from pipeline.parse.monitors._sysstat_layout import layout_of
+from pipeline.parse.monitors._sysstat_sheet import numbers
 from pipeline.tidy import tables_of
 from pipeline.tools import load_reader, readers_of
 
@@ -112,6 +114,31 @@ def test_columns_find_their_activity(group):
     columns = [column for column in GROUPS[group] if column != "retrans/s"]
     layout = layout_of(tuple(columns))
     assert {field.name.startswith(f"{group}_") for field in layout.fields} == {True}
+
+
+printed = st.floats(allow_nan=False).flatmap(
+    lambda value: st.sampled_from([f"{value:.17g}", f"{value:.3e}", f"{value:.1E}", repr(value)])
+)
+
+
+@given(st.lists(printed | st.text("0123456789.,eE+-_ kM%", max_size=8), min_size=1, max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_a_column_reads_the_same_beside_a_cell_that_is_odd(cells):
+    """A blank in the column changes the way it is read: cell by cell instead of all at once."""
+    alone = [numbers([cell], 2.0, may_be_negative=True)[0][0] for cell in cells]
+    beside = numbers([*cells, ""], 2.0, may_be_negative=True)[0][:-1]
+    assert np.array_equal(alone, beside, equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    ("cell", "value"),
+    [("9.2000000000000000279e-05", 9.2e-05), ("4.5e-005", 4.5e-05), ("1.25E+2", 125), ("9,2e-05", 9.2e-05), (".5", 0.5),
+     ("5.", 5), ("1e", None), ("e5", None), ("1e5e5", None), ("1_0", None), ("1e999", None), ("7.8k", None)],
+)  # fmt: skip
+def test_numbers_of_a_cell(cell, value):
+    for cells in ([cell], [cell, ""]):
+        found = numbers(cells, 1.0)[0][0]
+        assert np.isnan(found) if value is None else found == value
 
 
 hundredths = st.integers(0, 10**6).map(lambda n: f"{n / 100:.2f}")

@@ -36,6 +36,8 @@ def settings_of(block: list[Setting]) -> Settings:
             settings.pool_requests = _integer(value)
         elif name == "measuring latency":
             settings.measures_latency = True
+        elif name == "duration":
+            settings.duration_s = seconds_of(value)
         elif name == "warm up time":
             settings.warm_up_s = seconds_of(value) or 0.0
         elif name == "cool down time":

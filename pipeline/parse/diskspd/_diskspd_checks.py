@@ -1,4 +1,4 @@
-"""Whether a DISKSPD text report is whole: every section that its settings call for, to its last row."""
+"""Whether a DISKSPD report is whole: as long as asked and, of text, every section of its settings to the last row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,27 @@ _PERCENTILES = ("min", "25th", "50th", "75th", "90th", "95th", "99th", *(f"{n}-n
 _OF_TARGET = "Latency distribution: "
 _LATENCY_OPTION = re.compile(r"\s[-/]L(?=\s|$)")
 _TRACE_OPTION = re.compile(r"\s-e\w")
+_MOST_SHORT_S = 1.0  # a test time below the duration; DISKSPD's are never below, but the Linux port has whole seconds
 _STATISTICS_OPTION = re.compile(r"\s[-/]vs(?=\s|$)")
+
+
+def check_length(settings: Settings, seconds: float | None, notes: Notes, line: int | None) -> None:
+    """Note a timespan that was measured for less than its duration, as when Ctrl-C stopped it."""
+    if seconds and settings.duration_s is not None and seconds < settings.duration_s - _MOST_SHORT_S:
+        message = f"expected {settings.duration_s:g} s of measurement, found {seconds:g} s"
+        notes.add(line, "interrupted", message, is_damage=True)
+
+
+def add_stopped(stopped: tuple[int, str] | None, notes: Notes) -> None:
+    """Note the line that tells of Ctrl-C."""
+    if stopped:
+        notes.add(stopped[0], "interrupted", f"expected a run to its end, found {stopped[1]!r}", is_damage=True)
 
 
 def check(draft: Draft, settings: list[Settings], notes: Notes) -> None:
     """Note everything that is missing or not read."""
     command = draft.command or ""
+    add_stopped(draft.stopped, notes)
     if not draft.settings:
         _missing(draft, notes, "no_header", "`Input parameters:`", "none")
     if len(draft.results) < max(len(settings), 1):

@@ -1,7 +1,8 @@
 """The lines of DISKSPD's text output, sorted into drafts of reports; no figure is judged here.
 
 A draft begins at ``Command Line:``, or where a part comes that the draft already has (Markdown pages paste tables
-without their header). Tables are recognised by their header row, so their columns may come in any order.
+without their header). Tables are recognised by their header row, so their columns may come in any order. The line that
+tells of Ctrl-C stands before the report it is of.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+
+from pipeline.parse.diskspd._diskspd_rows import CTRL_C
 
 Cells = dict[str, str]  # column in lower case → text
 Setting = tuple[int, str, str]  # number of the target (0: of the timespan), name, value
@@ -80,6 +83,7 @@ class Draft:
     total_time: str | None = None
     unread: list[int] = field(default_factory=list)  # lines with bars that belong to no table
     is_traced_to_the_end: bool = False  # with -e: the last line about the session has come
+    stopped: tuple[int, str] | None = None  # the line that tells of Ctrl-C
 
 
 class Scanner:
@@ -91,13 +95,24 @@ class Scanner:
         self._table: Table | None = None
         self._op = ""  # of the I/O table whose heading has come
         self._above = ""
+        self._stopped: tuple[int, str] | None = None  # of the report that follows
 
     def feed(self, number: int, raw: str) -> None:
         """Take line ``number``; indentation, quoting by ``>`` and fences are Markdown's."""
         line = raw.lstrip(" \t>\ufeff").rstrip()
-        if self._opens(number, line) or (line and self._is_taken(number, line)):
+        n_before = len(self.drafts)
+        if CTRL_C.match(line):
+            self._stopped = (number, line)
+        elif self._opens(number, line) or (line and self._is_taken(number, line)):
             self.drafts[-1].last = number
+        if len(self.drafts) > n_before:
+            self.drafts[-1].stopped, self._stopped = self._stopped, None
         self._above = line
+
+    def finish(self) -> None:
+        """End the file: what no report follows is told of the last one."""
+        if self._stopped and self.drafts:
+            self.drafts[-1].stopped = self.drafts[-1].stopped or self._stopped
 
     def _opens(self, number: int, line: str) -> bool:
         """Whether the line is a heading."""

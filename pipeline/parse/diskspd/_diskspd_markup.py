@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from pipeline.parse.diskspd._diskspd_rows import Notes, Settings, count
+from pipeline.parse.diskspd._diskspd_rows import CTRL_C, Notes, Settings, count
 
 ROOT = re.compile(r"<Results(?=[\s>])")
 DECLARES = re.compile(r"<!(?:DOCTYPE|ENTITY|ELEMENT|ATTLIST)", re.IGNORECASE)
@@ -32,6 +32,7 @@ class Document:
     is_closed: bool = False
     error: tuple[int, str] | None = None  # line and what the parser said
     repaired: tuple[int, str] | None = None  # line and the text as it was
+    stopped: tuple[int, str] | None = None  # the line before it that tells of Ctrl-C
     _open: set[int] = field(default_factory=set)
 
     def all(self, parent: Element | None, name: str) -> list[Element]:
@@ -55,15 +56,29 @@ class Document:
 
 
 def documents(text: str) -> list[Document]:
-    """The documents in a text, in their order; what stands before, between and behind is passed over."""
+    """The documents in a text, in their order; what stands before, between and behind is passed over.
+
+    Only that Ctrl-C stopped a run, which is said before its document, is kept.
+    """
     starts = [match.start() for match in ROOT.finditer(text)]
-    found = []
+    found: list[Document] = []
+    passed = 0
     line = 1 + text.count("\n", 0, starts[0]) if starts else 1
     for start, limit in pairwise([*starts, len(text)]):
         end = text.find(_END, start, limit)
         found.append(_read(text[start : end + len(_END)] if end >= 0 else text[start:limit], line))
+        found[-1].stopped = _stopped(text, passed, start)
+        passed = end + len(_END) if end >= 0 else start
         line += text.count("\n", start, limit)
+    if found and not found[-1].stopped:  # what no document follows is told of the last one
+        found[-1].stopped = _stopped(text, passed, len(text))
     return found
+
+
+def _stopped(text: str, start: int, end: int) -> tuple[int, str] | None:
+    """Line and text of the words that tell of Ctrl-C in a part of the text."""
+    match = CTRL_C.search(text, start, end)
+    return (text.count("\n", 0, match.start(1)) + 1, match[1]) if match else None
 
 
 def settings_in(element: Element, document: Document, lead: str = "", depth: int = 0) -> Iterator[tuple[str, str]]:

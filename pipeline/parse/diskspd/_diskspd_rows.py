@@ -20,6 +20,7 @@ TOOL = "diskspd"
 _INT64 = 2**63 - 1
 _NUMBER = re.compile(r"-?\d{1,18}(?:\.\d{1,9})?", re.ASCII)  # bounded: no quotient overflows
 _NOT_FINITE = re.compile(r"-?(?:nan|inf|1\.#)", re.IGNORECASE)
+CTRL_C = re.compile(r"^[ \t>]*(\*{3} Interrupted by Ctrl-C.*?)\s*$", re.MULTILINE)  # printed before the report
 _STARTED = re.compile(r"(\d{4})/(\d\d?)/(\d\d?) (\d\d?):(\d\d):(\d\d) UTC")
 Directions = dict[str, float | None]  # read, write, total → a figure
 
@@ -38,6 +39,7 @@ class Target:
 class Settings:
     """A timespan as configured. ``pool_requests`` (-O) are outstanding a thread of the pool (-F), over all targets."""
 
+    duration_s: float | None = None
     warm_up_s: float = 0.0
     cool_down_s: float = 0.0
     measures_latency: bool = False

@@ -13,6 +13,7 @@ Traps
     Linux. A latency of 0.000 beside no I/O is none. The heading of a latency table is nothing, ``total:``, a bare
     path, ``Latency distribution: PATH`` or ``Total latency distribution:``. The path in ``path (size)`` may hold
     spaces. CPU ids repeat in each group; usage may exceed 100 %. Pages indent reports or paste bare tables.
+    Ctrl-C ends a test before its duration; it is told on stdout, in a line before the report.
 Sample
     tests/parse/diskspd_text/
 Gives
@@ -48,7 +49,7 @@ from pipeline.parse.diskspd._diskspd_cells import (
     seconds_of,
     settings_of,
 )
-from pipeline.parse.diskspd._diskspd_checks import check, is_whole, known_paths
+from pipeline.parse.diskspd._diskspd_checks import check, check_length, is_whole, known_paths
 from pipeline.parse.diskspd._diskspd_extras import Extras
 from pipeline.parse.diskspd._diskspd_lines import Cells, Draft, Result, Scanner, Table
 from pipeline.parse.diskspd._diskspd_rows import Directions, Measured, Notes, Settings, Span
@@ -78,6 +79,7 @@ def parse(source: Source) -> list[Report]:
     scanner = Scanner()
     for number, line in enumerate(source.lines, 1):
         scanner.feed(number, line)
+    scanner.finish()
     reports = [_Reader(source, draft).read() for draft in scanner.drafts if _has_content(draft)]
     if not reports:
         raise source.error(1, EXPECTED, source.head or "an empty file")
@@ -121,6 +123,7 @@ class _Reader:
         return self.report
 
     def _add_result(self, result: Result, span: Span, settings: Settings, slack_s: float) -> None:
+        check_length(settings, span.seconds, self.notes, result.line)
         if result.cpu:
             self._add_cpu(result.cpu, span)
         extras = Extras(self.report, span, self.notes)

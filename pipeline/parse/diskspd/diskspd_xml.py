@@ -11,6 +11,7 @@ Traps
     ``TimeSpan`` stands in the profile too, and ``Thread`` in ``ETW``. Latencies of a direction without I/O are absent,
     or 0.000 in the buckets of -D. 2.2 does not escape ``<unknown>`` in an attribute, and no version escapes a path.
     ``SampleMillisecond`` is the interval's end. There is no command line.
+    Ctrl-C is told as in diskspd_text, before ``<Results>``.
 Sample
     tests/parse/diskspd_xml/
 Gives
@@ -32,6 +33,7 @@ from pipeline import units
 from pipeline.parse._report import Report
 from pipeline.parse._source import Source
 from pipeline.parse.diskspd import _diskspd_rows as rows
+from pipeline.parse.diskspd._diskspd_checks import add_stopped, check_length
 from pipeline.parse.diskspd._diskspd_extras import Extras
 from pipeline.parse.diskspd._diskspd_markup import (
     DECLARES,
@@ -111,7 +113,9 @@ class _Reader:
                     series.add(target, self.document.text(thread, "Id"), self.document.text(target, "Path"))
                 extras.add_wait_elements(thread, self.document.text(thread, "Id"))
             self._add_targets(result, rows.prefix(position + 1, max(len(self.plans), len(self.results))))
+            check_length(settings, span.seconds, self.notes, None)
             check_result(self.document, result, settings, self.notes)
+        add_stopped(self.document.stopped, self.notes)
         check_document(self.document, len(self.settings), len(self.results), self.notes)
         self.notes.write(self.report)
         return self.report
@@ -128,6 +132,7 @@ class _Reader:
             for target in plan.findall("Targets/Target")
         ]
         return Settings(
+            duration_s=rows.number(text(plan, "Duration")),
             warm_up_s=rows.number(text(plan, "Warmup")) or 0.0,
             cool_down_s=rows.number(text(plan, "Cooldown")) or 0.0,
             measures_latency=text(plan, "MeasureLatency") == "true",

@@ -68,12 +68,13 @@ COLUMNS = _columns()
 UNITS = {name: "B/s" if "bytes" in name else "1/s" if name.endswith("_per_s") else "s"
          for name in (column.name for column in COLUMNS.values() if column.unit is None)
          if name.endswith("_s")}  # fmt: skip
-_NUMBER = re.compile(r"([-+]?\d+(?:[.,]\d+)?)([sBkMGTP%]?)")
+# All that float() reads but words, so that a column is read the same whether or not one of its cells is odd.
+_NUMBER = re.compile(r"([-+]?(?:\d+(?:\.\d*|,\d+)?|[.,]\d+)(?:[eE][-+]?\d+)?)([sBkMGTP%]?)")
 _SUFFIX_BYTES = {"s": units.SECTOR_BYTES, "B": 1, "k": 2**10, "M": 2**20, "G": 2**30, "T": 2**40, "P": 2**50}
 
 
 def is_number(cell: str) -> bool:
-    """Whether a cell is one of iostat's: ``12.34``, ``12,34``, ``7.8k``, ``20.5%``, ``nan``."""
+    """Whether a cell is one of iostat's: ``12.34``, ``12,34``, ``9.2e-05``, ``7.8k``, ``20.5%``, ``nan``."""
     return _NUMBER.fullmatch(cell) is not None or cell.lstrip("-+") in ("nan", "inf")
 
 
@@ -93,7 +94,7 @@ def number_of(cell: object, factor: float, *, is_bytes: bool) -> float | None:
         return None
     if isinstance(cell, float | int):
         value = float(cell) * factor
-    elif isinstance(cell, str) and (match := _NUMBER.fullmatch(cell)):
+    elif isinstance(cell, str) and (match := _NUMBER.fullmatch(cell.strip())):
         number, suffix = float(match[1].replace(",", ".")), match[2]
         if suffix in ("", "%"):
             value = number * factor

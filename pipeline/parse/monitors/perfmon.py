@@ -7,7 +7,7 @@ Grammar
 Versions
     PDH 4.0: Windows 2000 to 11, Server 2025; UTF-8, the system's code page and UTF-16.
 Traps
-    * A value that is not known, as that of a rate in the first sample, is a blank: null.
+    * A value that is not known, as that of a rate in the first sample, is a blank: null; typeperf prints -1.
     * Names of objects and counters are those of the system's language, so are decimal signs: ``"0,342941"``.
     * Where nothing was read or written its mean time is printed as 0: null, as of iostat.
     * Bytes are SI units, KBytes 1024 B. ``% Disk Time`` is the queue's length and may exceed 100.
@@ -152,6 +152,10 @@ class _Log:
             values, n_bad = numbers([cell.strip(' "') for cell in cells], counter.factor, may_be_negative=is_metric)
             self._n_bad += n_bad
             if is_metric:
+                if counter.unit is not None:  # shares, rates, sizes and times: -1 stands for no data
+                    no_data = values == -counter.factor
+                    values[no_data] = np.nan
+                    self._n_bad += int(np.count_nonzero(no_data))
                 metrics.append((counter, values))
                 continue
             if counter.table == "cpu_usage" and counter.name != "busy_ratio":
@@ -176,7 +180,8 @@ class _Log:
             message = f"expected rising time stamps, found {self._n_falls} falls: no window there"
             report.warn(None, "clock_went_back", message)
         if self._n_bad:
-            report.warn(None, "bad_value", f"expected numbers, found {self._n_bad} others; they are left null")
+            message = f"expected figures, found {self._n_bad} others (-1 stands for no data): null"
+            report.warn(None, "bad_value", message)
         if cut is not None:
             report.incomplete(cut, "truncated", "expected a whole line, found the end of the file")
 

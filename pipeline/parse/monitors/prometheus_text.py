@@ -3,11 +3,12 @@
 Grammar
     ``# HELP NAME TEXT``, ``# TYPE NAME counter|gauge|histogram|summary|untyped``, then ``NAME{LABEL="VALUE",…} VALUE
     [TIME]``; TIME in ms since 1970. OpenMetrics: ``# UNIT``, TIME in s, exemplars behind `` # ``, ``# EOF`` at the end.
+    Names with other characters are quoted: ``{"NAME","LABEL"="VALUE",…} VALUE``, ``# TYPE "NAME" gauge``.
 Versions
-    Text format 0.0.4, OpenMetrics 1.0.
+    Text format 0.0.4 and 1.0.0 (Prometheus 3), OpenMetrics 1.0.
 Traps
     * Label values hold braces, commas, escaped quotes and line feeds.
-    * NaN, +Inf and -Inf are values.
+    * NaN, +Inf and -Inf are values. A time may have an exponent.
     * Several scrapes in a file repeat their names; only their own times tell them apart.
 Sample
     tests/parse/prometheus_text/node_exporter/
@@ -29,15 +30,17 @@ from pipeline.parse.monitors._prometheus_rows import NAME, Rows
 
 EXPECTED = 'Prometheus\'s text: `# TYPE up gauge` and `up{job="node"} 1`'
 FORM = "exposition text, OpenMetrics"
-VERSIONS = "0.0.4, OpenMetrics 1.0"
+VERSIONS = "0.0.4, 1.0.0, OpenMetrics 1.0"
 NOT_READ = "exemplars"
 UNSEEN_CUTS = "without OpenMetrics' # EOF nothing ends the text"
-_TYPE = re.compile(r"# (?:TYPE|HELP) [a-zA-Z_:][a-zA-Z0-9_:.]* ")
+_QUOTED = r'"((?:[^"\\]|\\.)*)"'
+_TYPE = re.compile(rf"# (?:TYPE|HELP) (?:[a-zA-Z_:][a-zA-Z0-9_:.]*|{_QUOTED}) ")
 _SAMPLE = re.compile(
-    r'([a-zA-Z_:][a-zA-Z0-9_:]*)\s*(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\}\s*|\s)'
-    r"([-+]?(?:[0-9.]{1,400}(?:[eE][-+]?[0-9]{1,3})?|[Nn]a[Nn]|[Ii]nf))(?:\s+(-?[0-9.]{1,20}))?(?:\s+#.*)?\s*"
+    r'(?=[a-zA-Z_:{])([a-zA-Z_:][a-zA-Z0-9_:]*)?\s*(?:\{((?:[^"}]|"(?:[^"\\]|\\.)*")*)\}\s*|\s)'
+    r"([-+]?(?:[0-9.]{1,400}(?:[eE][-+]?[0-9]{1,3})?|[Nn]a[Nn]|[Ii]nf))(?:\s+(-?[0-9.]{1,20}(?:[eE][-+]?[0-9]{1,3})?))?(?:\s+#.*)?\s*"
 )
-_LABEL = re.compile(r'\s*([a-zA-Z_][a-zA-Z0-9_]*)\s*=\s*"((?:[^"\\]|\\.)*)"\s*(?:,|$)')
+_NAME = re.compile(rf"\s*{_QUOTED}\s*(?:,|$)")
+_LABEL = re.compile(rf"\s*(?:([a-zA-Z_][a-zA-Z0-9_]*)|{_QUOTED})\s*=\s*{_QUOTED}\s*(?:,|$)")
 _ESCAPE = re.compile(r"\\(.)")
 _ESCAPED = {"n": "\n"}
 _MS_FROM = 1e11  # a time from here on is in ms: the year 1973, in s the year 5138
@@ -111,12 +114,20 @@ def _add(rows: Rows, line: str) -> bool:
     match = _match(line)
     if match is None:
         return False
-    labels: dict[str, object] = {NAME: match[1]}
-    text, place = match[2] or "", 0
+    text, place, metric = match[2] or "", 0, match[1]
+    if metric is None:
+        if (name := _NAME.match(text)) is None:
+            return False
+        place, metric = name.end(), _unescaped(name[1])
+    labels: dict[str, object] = {NAME: metric}
     while place < len(text) and (label := _LABEL.match(text, place)) is not None:
-        labels[label[1]] = _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), label[2])
+        labels[label[1] or _unescaped(label[2])] = _unescaped(label[3])
         place = label.end()
     if text[place:].strip():
         return False
     rows.add_one(labels, _time_of(line), rows.number(match[3]))
     return True
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), text)
