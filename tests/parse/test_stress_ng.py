@@ -30,7 +30,8 @@ def test_text_and_yaml_agree(text_case, yaml_case):
 @pytest.mark.parametrize(
     ("text", "seconds"),
     [("5.06s", 5.06), ("247.66s (4 mins, 7.66 secs)", 247.66), ("1 min, 0.02 secs", 60.02),
-     ("2 hours, 1 min, 3.50 secs", 7263.5), ("1 day, 0.00 secs", 86400.0), ("soon", None)],
+     ("2 hours, 1 min, 3.50 secs", 7263.5), ("1 day, 0.00 secs", 86400.0), ("10 second", 10.0),
+     ("86400 second (1 day, 0.00 secs)", 86400.0), ("soon", None)],
 )  # fmt: skip
 def test_durations(text, seconds):
     assert duration(text) == seconds

@@ -32,10 +32,10 @@ class Hotspots:
         """Add a row an event; False when there are more numbers than events, so that the event is not known."""
         n_values = max((len(cells) for cells in entry.numbers.values()), default=1) or 1
         names: list[str | None] = list(events) if len(events) == n_values else [None] * n_values
-        labels = entry.labels
         for i, event in enumerate(names):
+            labels = {name: _of_event(cell, i, n_values) for name, cell in entry.labels.items()}
             if n_values > 1 and event is None:
-                labels = {**entry.labels, "column": str(i + 1)}
+                labels["column"] = str(i + 1)
             self._add(entry, i, event, json.dumps(labels, ensure_ascii=False) if labels else None)
         if len(self._columns["event"]) >= _BLOCK_ROWS:
             self.flush()
@@ -120,6 +120,12 @@ class Stacks:
             command = entry.keys.get("command")
             report.add("perf_stacks", event=event, command=command, stack=stack, n_samples=count, period=period)
         return True
+
+
+def _of_event(cell: str, i: int, n_values: int) -> str:
+    """The share of the i-th event in a cell such as sys or usr, which holds one an event; else the whole cell."""
+    shares = cell.split() if n_values > 1 else []
+    return shares[i] if len(shares) == n_values and all(map(PERCENTAGE.fullmatch, shares)) else cell
 
 
 def _upper_bound(n_samples: str | None) -> int | None:

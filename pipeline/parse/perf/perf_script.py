@@ -39,7 +39,7 @@ from pipeline.units import MILLI
 EXPECTED = "a sample of perf script such as `fio 1234 [000] 24.5: 2004008 cpu-clock:` and its frames"
 FORM = "script"
 VERSIONS = "3.2 – 6.18"
-NOT_READ = "fields of tracepoints, branch stacks, registers"
+NOT_READ = "fields of tracepoints, branch stacks, registers; samples on one line without event or time (-F comm,ip,sym)"
 UNSEEN_CUTS = "samples without call graphs have no end mark; with them, the text may end after any sample"
 _BLOCK_BYTES = 1 << 16  # small enough for the processor's cache
 _LINES = 400  # of the head that are looked at

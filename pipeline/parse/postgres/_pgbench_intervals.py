@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import pairwise
 
@@ -14,6 +15,20 @@ from pipeline.parse.postgres._pgbench_log_lines import Lines
 from pipeline.parse.postgres._pgbench_log_series import OP
 
 Interval = list[int]
+_SKIPPED, _RETRIED, _RETRIES, _FAILURES = 10, 11, 12, 13  # where they stand in a line; the kinds of failures go on
+
+
+def _n_failed(row: Interval) -> int:
+    return sum(row[_FAILURES:])
+
+
+# The names of the progress lines (``pgbench``), how many columns a line has that holds them, and where.
+_COUNTS: tuple[tuple[str, int, Callable[[Interval], int]], ...] = (
+    ("transactions_skipped", 11, lambda row: row[_SKIPPED]),
+    ("transactions_failed", 15, _n_failed),
+    ("transactions_retried", 15, lambda row: row[_RETRIED]),
+    ("transactions_retries", 15, lambda row: row[_RETRIES]),
+)
 
 
 def read_intervals(source: Source, lines: Lines) -> Report | None:
@@ -40,7 +55,20 @@ def read_intervals(source: Source, lines: Lines) -> Report | None:
             report.add("latency_series", **when, time_s=row[0] - start + window if window is not None else None,
                        phase=phase, latency_s=row[first] / row[1] * units.MICRO,
                        latency_max_s=row[first + 3] * units.MICRO)  # fmt: skip
+    _add_counts(report, rows, start, window)
     return report
+
+
+def _add_counts(report: Report, rows: list[Interval], start: int, window: float | None) -> None:
+    """A row an interval and count; of one that is 0 throughout none, as it may not have been looked for."""
+    for metric, n_columns, count in _COUNTS:
+        if not any(len(row) >= n_columns and count(row) for row in rows):
+            continue
+        for row in rows:
+            time_s = row[0] - start + window if window is not None else None
+            report.add("metric_series", metric=metric, time_s=time_s, value=float(count(row)), unit="1")
+    if n_retries := sum(row[_RETRIES] for row in rows if len(row) >= 15):
+        report.parameter("retries", n_retries)
 
 
 def _phases(row: Interval) -> list[tuple[str, int]]:
@@ -54,8 +82,8 @@ def _phases(row: Interval) -> list[tuple[str, int]]:
 def _add_totals(report: Report, rows: list[Interval]) -> None:
     """The operations row and a summary a phase; rate and duration stay null, as the last interval may be partial."""
     n = sum(row[1] for row in rows)
-    n_skipped = sum(row[10] for row in rows if len(row) >= 11)
-    n_failed = sum(sum(row[13:]) for row in rows) or None  # not counted, or not looked for: both are zeros
+    n_skipped = sum(row[_SKIPPED] for row in rows if len(row) >= 11)
+    n_failed = sum(map(_n_failed, rows)) or None  # not counted, or not looked for: both are zeros
     total = _statistics(rows, 2)
     report.add("operations", **OP, n_ops=n, n_errors=n_failed, **{f"latency_{k}": v for k, v in total.items()})
     if n:

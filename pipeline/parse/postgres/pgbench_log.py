@@ -16,7 +16,7 @@ Traps
     * --sampling-rate leaves lines out: seen by gaps in transaction_no, as is a log without its beginning. A log that
       ends early between two lines cannot be told from a whole one.
     * The first and the last interval of an aggregated log may be partial. Its failures are zeros without
-      --failures-detailed, whatever failed: then n_errors is null.
+      --failures-detailed, whatever failed: then n_errors is null. A count that is 0 throughout is left out.
 Sample
     tests/parse/pgbench_log/first_2000_lines/
 Gives
@@ -28,7 +28,8 @@ Gives
     the file is read again to look inside the range that was counted. latency_series: a row a transaction (job = client,
     time_s = its end since the first start) or an interval; phase ``schedule_lag`` under -R. throughput_series: of an
     aggregated log its intervals, else the transactions that ended in each second since the first start (the last row's
-    window is what is left of a second). The lines of a log are never in memory together.
+    window is what is left of a second). metric_series: of an aggregated log transactions_skipped, _failed, _retried
+    and _retries an interval; parameter ``retries``: their sum. The lines of a log are never in memory together.
 """
 
 from __future__ import annotations

@@ -37,17 +37,19 @@ _STATE = re.compile(rf"(\S{{1,10}})\s{{1,30}}({_FIGURE})%.{{0,60}}")
 _IO = re.compile(rf"(read|write):\s{{1,30}}({_FIGURE}) K/s")
 _SUMMARY = re.compile(r"(skipped|passed|failed|metrics untrustworthy): ([0-9]{1,9})(?:: ?(.{0,7500}))?")
 _MONITOR = re.compile(r"(vmstat|therm|iostat|status|raplstat|buddystat|dentrystat|ftrace): ")
-_DURATION = re.compile(r"([0-9]{1,12}(?:[.,][0-9]{1,6})?) ?(years?|days?|hours?|mins?|secs?|s)\b")
+_DURATION = re.compile(r"([0-9]{1,12}(?:[.,][0-9]{1,6})?) ?(years?|days?|hours?|mins?|seconds?|secs?|s)\b")
 _SECONDS = {
     "year": 365.0 * 86400,
     "day": units.SECONDS["d"],
     "hour": units.SECONDS["h"],
     "min": units.SECONDS["m"],
+    "second": 1.0,
     "sec": 1.0,
     "s": 1.0,
 }
 _LEVELS = {"error": "tool_error", "fail": "stressor_failed", "warn": "tool_warning"}
 MAX_MESSAGES = 1000
+_LEAST_SHARE = 0.95  # of the time that was set
 
 
 class Run:
@@ -58,7 +60,7 @@ class Run:
         self.line = line
         self.has_figures = False
         self.is_dispatched = False
-        self.has_timeout = False
+        self._timeout_s: float | None = None  # as set; a default is nothing that was asked for
         self.is_completed = False
         self._columns = 0  # of the table of metrics, behind its name
         self._section: str | None = None  # the stressor that the lines below are of
@@ -186,11 +188,12 @@ class Run:
                 n, _, name = item.strip().partition(" ")
                 self.report.parameter("instances", n, name or None)
         elif match := SETTING.match(text):
-            self.has_timeout = True
+            self._timeout_s = duration(match[1]) if match[0].startswith("setting") else None
             self.report.parameter("timeout", match[1])
         elif match := COMPLETED.match(text):
             self.is_completed = True
             self.report.describe(duration_s=duration(match[2]))
+            self._check_duration(line, duration(match[2]))
             if match[1] == "unsuccessful":
                 self._note("unsuccessful_run", line)
         elif not self._read_times(line, text):
@@ -199,6 +202,13 @@ class Run:
             elif text and text != "miscellaneous metrics:" and not _UNITS_ROW.search(text):
                 return False
         return True
+
+    def _check_duration(self, line: int, found_s: float | None) -> None:
+        """Warn of a run that ended before its time: after SIGINT it still says ``successful``."""
+        wanted_s = self._timeout_s
+        if wanted_s and found_s is not None and found_s < _LEAST_SHARE * wanted_s:
+            why = "interrupted, skipped, or bounded by --…-ops"
+            self.report.warn(line, "ended_early", f"expected {wanted_s:g} s, found {found_s:g} s: {why}")
 
     def _read_times(self, line: int, text: str) -> bool:
         """Read a line of --times or of the instances' ends; False when it is none."""
