@@ -13,6 +13,7 @@ from pipeline.errors import ParseError
 from pipeline.parse._source import Source
 from pipeline.parse.fio import fio_json
 from pipeline.parse.fio._fio_json_bins import edges_of, places_of
+from pipeline.parse.fio._fio_json_jobs import Figures
 from pipeline.parse.fio._fio_json_options import Options, block_size, seconds_of, size_of, target_of, worker_depth
 from pipeline.tidy import tables_of
 
@@ -224,12 +225,15 @@ def test_what_a_document_says_of_its_run(change, code):
 
 
 HEADER = "a: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\n"
+START = "fio-3.33\nStarting 1 process\n"
+CPU_HEADER = "c (noop): ioengine=cpuio, cpuload=10, cpucycle=50000\n"
 BANNER = "hostname=h, be=0, 64-bit, os=Linux, arch=x86-64, fio=fio-3.33, flags=1\n<h> "
 
 
 @pytest.mark.parametrize(
     ("before", "is_client", "expected"),
-    [(HEADER, False, ["truncated"]), (BANNER + HEADER, True, []), ("\ufeff> \n", False, []),
+    [(HEADER, False, []), (HEADER + START, False, ["truncated"]), (START + CPU_HEADER, False, ["truncated"]),
+     (BANNER + HEADER + START, True, []), ("\ufeff> \n", False, []),
      ("fio: file hash not empty on exit\nJobs: 1 (f=1)\nhello\nthere\n", False, ["message", "not_read"])],
 )  # fmt: skip
 def test_text_before_the_document(before, is_client, expected):
@@ -239,6 +243,30 @@ def test_text_before_the_document(before, is_client, expected):
             document["client_stats"] = document.pop("jobs")
 
     assert codes(parse(before + changed(to_client))[0]) == expected
+
+
+@pytest.mark.parametrize(
+    ("case", "last"),
+    [("cpu-idleness-behind", "  unit work: mean=7.71us, stddev=0.02"),
+     ("cpu-engine-normal-behind", "Run status group 0 (all jobs):"),
+     ("create-only-normal-behind", "  vda: ios=0/0, merge=0/0, ticks=0/0, in_queue=0, util=0.00%")],
+)  # fmt: skip
+def test_a_normal_report_behind_is_whole_with_its_last_line_alone(case, last):
+    text = (CASES / case / "stdout.txt").read_text("utf-8").rstrip()
+    assert text.endswith(last)
+    for cut in range(1, len(last)):
+        assert not parse(text[:-cut])[0].run["is_complete"], text[-60:-cut]
+
+
+def test_the_title_of_a_group_that_ran_is_no_end():
+    title = "\nRun status group 0 (all jobs):\n"
+    assert codes(parse(changed(lambda *_: None) + title)[0]) == ["truncated", "other_format"]
+
+
+def test_rates_are_rounded_once():
+    """11 in 22 ms are 500 a second, and 11 / 0.022 are a little more; fio cut both to whole numbers."""
+    amounts = Figures().amounts({"iops": 500, "bw": 0, "total_ios": 11, "io_bytes": 11, "runtime": 22}, (2, 21))
+    assert (amounts.ops_per_s, amounts.bytes_per_s) == (500.0, 500.0)
 
 
 def test_repeated_options_are_kept():

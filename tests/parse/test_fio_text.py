@@ -18,6 +18,7 @@ from pipeline.tidy import tables_of
 CASES = Path(__file__).parent / "fio_text"
 OLD = figures.Style(is_old=True, has_decimals=False)
 NEW = figures.Style(is_old=False, has_decimals=True)
+HEADER = "a: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\n"
 FIXED = figures.Style(is_old=False, has_decimals=True, has_carry=True)
 
 
@@ -82,8 +83,8 @@ def test_block_sizes(text, sizes):
         "",
         "\n" * 1000 + " " * 60000,
         '{\n  "fio version" : "fio-3.33",\n  "jobs" : [',
-        "a: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1\nfio-3.33\n"
-        '{\n  "fio version" : "fio-3.33",',
+        HEADER + 'fio-3.33\n{\n  "fio version" : "fio-3.33",',
+        HEADER,  # all that is printed before an --output=o.json behind two jobs
         "3;fio-3.33;tv;0;0;261520;261258;65314;1001",
         "0, 12345, 0, 4096, 0\n1, 12346, 1, 4096, 0\n",
         "Command Line: diskspd.exe -b4k -d120\n\nInput parameters:\n",
@@ -93,6 +94,11 @@ def test_block_sizes(text, sizes):
 )
 def test_other_formats_are_not_claimed(head):
     assert not fio_text.recognise(head)
+
+
+@pytest.mark.parametrize("rest", ["fio-3.33\n", "Starting 1 process\n", "...\nfio 1.58\n", HEADER * 200])
+def test_a_run_without_figures_is_claimed(rest):
+    assert fio_text.recognise(HEADER + rest)
 
 
 def end_of_figures(text):

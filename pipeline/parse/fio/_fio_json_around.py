@@ -6,12 +6,14 @@ import re
 from collections.abc import Iterator
 
 from pipeline.parse._report import Report
+from pipeline.parse.fio._fio_json_jobs import DIRECTIONS, jobs_of
 from pipeline.parse.fio._fio_json_runs import Run
+from pipeline.parse.fio._fio_json_text import Document
 
 # Printed around a report without a figure in it.
 _BANNER = re.compile(
     r"^[>\s,\[\]]*$|: \(g=\d+\): rw=|^fio[- ]\d\S*$|^Starting \d|^\.\.\.$|: Laying out IO file|^Jobs: \d+ \(f="
-    r"|hostname=.*, be="
+    r"|hostname=.*, be=|: ioengine=cpu"
 )
 _CLIENT = re.compile(r"^<[^<>\n]*> ")
 _MESSAGE = re.compile(
@@ -20,9 +22,13 @@ _MESSAGE = re.compile(
 )
 _SIGNAL = re.compile(r"terminating on signal")
 _TERSE = re.compile(r"^[2-5];")
-_HEADER = re.compile(r"^\S.*: \(g=\d+\): rw=", re.MULTILINE)
-_NORMAL = re.compile(r"^.*: \(groupid=\d+, jobs=\d+\): err=")
-_NORMAL_END = re.compile(r"(?:run=\d+-\d+msec|maxt=\d+msec|util=\d+(?:\.\d+)?%)\s*$")
+_HEADER = re.compile(r"^\S.*: (?:\(g=\d+\): rw=|ioengine=cpu)", re.MULTILINE)
+_STARTED = re.compile(r"^(?:fio[- ]\d|Starting \d)", re.MULTILINE)
+_NORMAL = re.compile(r"^.*: \(groupid=\d+, jobs=\d+\): err=|^Run status group ")  # no job block where none ran
+_NORMAL_END = re.compile(
+    r"(?:run=\d+-\d+msec|maxt=\d+msec|util=\d+(?:\.\d+)?%|unit work: mean=\d+\.\d\dus, stddev=\d+\.\d\d)\s*$"
+)
+_GROUP = re.compile(r"^Run status group (\d{1,9}) \(all jobs\):\s*$")
 
 
 def note_text(report: Report, run: Run) -> bool:
@@ -39,7 +45,7 @@ def note_text(report: Report, run: Run) -> bool:
         elif (
             _TERSE.match(text)
             or _NORMAL.match(text)
-            or (repeats and text.startswith((" ", "Run status", "Disk stats")))
+            or (repeats and text.startswith((" ", "Disk stats", "CPU idleness")))
         ):
             repeats.append((number, text))
         elif _BANNER.search(text):
@@ -57,15 +63,28 @@ def note_torn_end(report: Report, run: Run, after: str, after_line: int) -> None
     before = run.texts[0][1]
     lines = [line for line in after.split("\n") if line.strip()]
     if any(_NORMAL.match(line) for line in lines):
-        is_whole = _NORMAL_END.search(lines[-1]) is not None and any(line.startswith("Run status") for line in lines)
+        is_whole = _is_end(lines[-1], run.last) and any(line.startswith("Run status") for line in lines)
     else:
-        # fio prints its header only where a normal report is to come; a server's header comes through its client.
-        is_followed = _HEADER.search(before) and not any(_NORMAL.match(line) for line in before.split("\n"))
+        # A job's header is also printed where --output-format=json stands behind it on the command line; the version
+        # and the start only where a normal report is to come. A server's come through its client.
+        is_announced = _HEADER.search(before) and _STARTED.search(before)
+        is_followed = is_announced and not any(_NORMAL.match(line) for line in before.split("\n"))
         is_whole = "client_stats" in run.last.value or not is_followed
     if not is_whole:
         found = f"found {_short(lines[-1])!r}" if lines else "found the end of the file"
         line = after_line + after.rstrip().count("\n")
         report.incomplete(line, "truncated", f"expected the end of the normal report behind the JSON, {found}")
+
+
+def _is_end(line: str, document: Document) -> bool:
+    """Whether a normal report may end with the line: with a group's title only where nothing ran in the last group."""
+    match = _GROUP.match(line)
+    if match is None:
+        return _NORMAL_END.search(line) is not None
+    number = int(match[1])
+    rest = [job for job in jobs_of(document) if job.entry.get("groupid") not in range(number)]
+    has_run = any((job.direction(op) or {}).get("runtime") for job in rest for op in DIRECTIONS)
+    return not has_run and all(job.entry.get("groupid") == number for job in rest)
 
 
 def _lines(texts: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

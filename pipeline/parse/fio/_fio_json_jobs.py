@@ -82,7 +82,8 @@ class Figures:
 
     def amounts(self, data: dict[str, Any], version: tuple[int, int] | None) -> Amounts:
         """Return what a direction did, in SI units."""
-        runtime_s = self.scaled(data, "runtime", units.MILLI) or None
+        runtime_ms = self.number(data, "runtime") or 0
+        runtime_s = scale_by(runtime_ms, units.MILLI) or None
         iops, bw = self.number(data, "iops"), self.number(data, "bw")
         n_ops, io_bytes = self.whole(data, "total_ios"), self.whole(data, "io_bytes")
         n_bytes = None if io_bytes is None else io_bytes * _bytes_per_unit(data, io_bytes, bw, runtime_s, version)
@@ -94,10 +95,11 @@ class Figures:
             product = (iops + 0.5 * isinstance(iops, int)) * runtime_s if n_bytes or iops else 0.0
             n_ops = round(product) if product < LIMIT else None
         elif isinstance(iops, int) and iops < 1000 and n_ops and runtime_s:
-            iops = n_ops / runtime_s
+            iops = n_ops * per_unit(units.MILLI) / runtime_ms
         rate = self.number(data, "bw_bytes")
         if rate is None and bw is not None:
-            rate = n_bytes / runtime_s if bw < 1000 and n_bytes and runtime_s else bw * units.KIBI
+            is_cut = bw < 1000 and n_bytes and runtime_s
+            rate = n_bytes * per_unit(units.MILLI) / runtime_ms if n_bytes and is_cut else bw * units.KIBI
         if runtime_s is None:  # fio prints 0 for a division by no time
             iops, rate = iops or None, rate or None
         return Amounts(n_ops, n_bytes, runtime_s, iops, rate, is_derived and bool(n_ops))

@@ -181,7 +181,7 @@ class Metrics:
                     self._metric(metric, labels, self.figures.scaled(data, key, factor), unit)
         for key, (metric, unit, factor) in _OF_DIRECTION.items():
             value = self.figures.scaled(data, key, factor)
-            if value or key == "cachehit":
+            if key == "cachehit" or (value and data.get("total_ios") != 0):  # without reads: short ones are fdatasyncs
                 self._metric(metric, labels, value, unit)
 
     def _add_steady_state(self, steady: dict[str, Any], labels: dict[str, Any], job: Job) -> None:

@@ -42,6 +42,11 @@ def _keys(job: Job, label: str | None, op: str, ends_s: Ends | None) -> Row:
     return keys if ends_s is None else {**keys, "interval_start_s": 0.0, "interval_end_s": ends_s[label, op]}
 
 
+def _a_second(n: int, runtime_ms: int) -> float:
+    """A rate, rounded once: 202 in 202 ms are 1000, and 202 / 0.202 are a little less."""
+    return n * round(1 / units.MILLI) / runtime_ms
+
+
 class Rows:
     """Writes the rows of one run, and remembers what it doubts."""
 
@@ -66,7 +71,7 @@ class Rows:
                     keys = _keys(job, label, direction.op, ends_s)
                     self._add(job, direction, keys, is_only=len(directions) == 1)
             if ends_s is None or (label, "sync") in ends_s:
-                self._add_syncs(job, _keys(job, label, "sync", ends_s), of_milliseconds(longest) or None)
+                self._add_syncs(job, _keys(job, label, "sync", ends_s), longest)
         if self.capped:
             text = f"{len(self.capped)} percentiles stand at the end of fio's histogram: the true ones may be larger"
             self.doubts.append((self.capped[0], "percentile_capped", text))
@@ -87,7 +92,7 @@ class Rows:
         )  # fmt: skip
         self._add_latencies(direction, keys)
 
-    def _add_syncs(self, job: Job, keys: Row, longest_s: float | None) -> None:
+    def _add_syncs(self, job: Job, keys: Row, longest_ms: int) -> None:
         """Syncs: fio prints how many there were, from 3.6, and their latency, but no time and no rate of them."""
         blocks = [direction for direction in job.directions if direction.op == "sync"]
         n_ops = job.n_syncs
@@ -95,9 +100,10 @@ class Rows:
             return
         block = blocks[-1] if blocks else Direction("sync", job.line)
         latency = block.phases.get("sync", _NO_LATENCY)
+        has_time = n_ops and longest_ms
         self.report.add(
-            "operations", **keys, n_ops=n_ops, duration_s=longest_s if n_ops else None,
-            ops_per_s=n_ops / longest_s if n_ops and longest_s else None,
+            "operations", **keys, n_ops=n_ops, duration_s=of_milliseconds(longest_ms) if has_time else None,
+            ops_per_s=_a_second(n_ops, longest_ms) if n_ops and longest_ms else None,
             queue_depth=size_and_depth(job, "sync", self.result)[1], latency_mean_s=latency.mean,
             latency_stddev_s=latency.stddev, latency_min_s=latency.low, latency_max_s=latency.high,
         )  # fmt: skip
@@ -106,7 +112,8 @@ class Rows:
     def _amounts(self, direction: Direction, n_ops: int | None, bytes_each: int | None) -> Row:
         """Counts and rates: exact ones where the counts print as what stands there, else as printed."""
         line, op = direction.line, direction.op
-        duration_s = of_milliseconds(direction.runtime_ms or 0) or None
+        runtime_ms = direction.runtime_ms or 0
+        duration_s = of_milliseconds(runtime_ms) or None
         amounts: Row = {"n_ops": n_ops, "duration_s": duration_s}
         if op == "mixed" and direction.iops == "0" and direction.phases:
             self.doubts.append((line, "mixed_not_summed", "expected the rates of all directions, found IOPS=0"))
@@ -121,14 +128,14 @@ class Rows:
             amounts["n_bytes"] = exact if is_exact else round(n_bytes.value)
         amounts["ops_per_s"] = iops.value if iops else None
         amounts["bytes_per_s"] = rate.value if rate else None
-        if n_ops and duration_s and iops:
-            if iops.holds(n_ops / duration_s):
-                amounts["ops_per_s"] = n_ops / duration_s
+        if n_ops and runtime_ms and iops:
+            if iops.holds(_a_second(n_ops, runtime_ms)):
+                amounts["ops_per_s"] = _a_second(n_ops, runtime_ms)
             else:
                 text = f"{op}: {n_ops} operations in {duration_s} s do not give {direction.iops!r} a second"
                 self.doubts.append((line, "rate_mismatch", text))
-        if exact and is_exact and duration_s and rate and rate.holds(exact / duration_s):
-            amounts["bytes_per_s"] = exact / duration_s
+        if exact and is_exact and runtime_ms and rate and rate.holds(_a_second(exact, runtime_ms)):
+            amounts["bytes_per_s"] = _a_second(exact, runtime_ms)
         return amounts
 
     def _bytes(self, direction: Direction, exact: int | None) -> tuple[Style, Printed | None]:

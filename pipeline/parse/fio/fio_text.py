@@ -55,15 +55,22 @@ NOT_READ = "block lifetimes"
 UNSEEN_CUTS = "not every report has disk statistics or CPU idleness: one that lacks them, and later reports, as a whole"
 
 _FIGURES = (JOB, NEW_RATES, OLD_RATES, fio_lines.NEW_GROUP_ROW, fio_lines.OLD_GROUP_ROW)
+_MANY_HEADERS = 16 * 1024  # characters: what announces the run may stand behind the head
+_STARTED = re.compile(r"fio[- ]v?\d|Starting \d|hostname=")
 _OTHER_FORMATS = re.compile(r'\{$|[2-5];|"fio version"')  # JSON, terse
 
 
 def recognise(head: str) -> bool:
-    """Whether fio's figures stand in the head, or its header without the beginning of another of its formats."""
+    """Whether fio's figures stand in the head, or its header and a start without the beginning of another format.
+
+    A header alone is what fio prints of a command line's jobs before it comes to an --output or --output-format there.
+    """
     lines = [fio_lines.clean(line)[0] for line in head.split("\n")]
     if any(pattern.match(line) for line in lines for pattern in _FIGURES):
         return True
-    return any(map(fio_lines.HEADER.match, lines)) and not any(map(_OTHER_FORMATS.match, lines))
+    if not any(map(fio_lines.HEADER.match, lines)) or any(map(_OTHER_FORMATS.match, lines)):
+        return False
+    return len(head) > _MANY_HEADERS or any(map(_STARTED.match, lines))
 
 
 def parse(source: Source) -> list[Report]:
