@@ -244,6 +244,24 @@ def test_histograms_piece_by_piece(monkeypatch):
     assert whole.latency_bins["interval_start_s"].tolist()[::14][:3] == [0, 0, 0.501]
 
 
+@pytest.mark.parametrize("block_bytes", [log_text.BLOCK_BYTES, 400])
+def test_intervals_of_jobs_in_one_log_begin_at_their_starts(monkeypatch, block_bytes):
+    monkeypatch.setattr(log_text, "BLOCK_BYTES", block_bytes)
+    stamps = [300, 601, 300, 300, 299, 600]  # two jobs of two intervals, and between them two of one
+    text = "".join(f"{stamp}, 0, 4096" + ", 0, 3" * 14 + ", 0\n" for stamp in stamps)
+    starts = tables_from("x_clat_hist.log", text, fio_hist_log).latency_bins["interval_start_s"]
+    assert starts.tolist()[::14] == [0, 0.3, 0, 0, 0, 0.299]
+
+
+@pytest.mark.parametrize("block_bytes", [log_text.BLOCK_BYTES, 40])
+def test_windows_of_jobs_in_one_log_begin_at_their_starts(monkeypatch, block_bytes):
+    monkeypatch.setattr(log_text, "BLOCK_BYTES", block_bytes)
+    stamps = [147, 248, 348, 347, 146, 248, 349, 100, 200]  # 347: a step back is no beginning
+    text = "".join(f"{stamp}, 4000, 0, 0, 0\n" for stamp in stamps)
+    windows = tables_from("x_bw.log", text).throughput_series["window_s"]
+    assert windows.tolist() == [0.147, 0.101, 0.1, 0.001, 0.146, 0.102, 0.101, 0.1, 0.1]
+
+
 def test_more_than_64_bits_can_hold_in_sum():
     tables = tables_from("x_lat.1.log", f"0, {10**18 - 1}, 0, 4096, 0\n" * 20)
     assert tables.latency_summary["mean_s"].tolist() == [(10**18 - 1) / 10**9]
@@ -325,6 +343,24 @@ def test_other_counts_and_means_than_the_reports(tmp_path):
     assert warnings["unit_mismatch"] == "expected a mean total latency of read of 2e-06 s, found 0.009 s"
 
 
+def test_a_log_without_a_number_is_of_the_jobs_that_ask_for_it(tmp_path):
+    one_log = {"write_lat_log": "x", "per_job_logs": "0"}
+    jobs = [job("b", write_lat_log="y"), job("a", **one_log), job("a", **one_log)]
+    tables = folder(tmp_path, jobs, {"x_lat.log": TWO * 2, "y_lat.1.log": TWO})
+    assert tables.warnings["code"].tolist() == ["stamps_fall"]
+    assert tables.latency_series["job"].fillna("").tolist() == ["", "", "", "", "b", "b"]
+    (tmp_path / "x_lat.log").write_text(TWO * 3, encoding="utf-8")
+    messages = pipeline.read(tmp_path).warnings["message"].tolist()
+    assert "expected 4 I/Os of read by fio's report, found 6 rows" in messages
+
+
+def test_a_log_without_a_number_has_the_options_of_its_job(tmp_path):
+    jobs = [job("b", write_lat_log="y", log_avg_msec="500", log_max_value="1"),
+            job("a", write_lat_log="x", write_bw_log="y", per_job_logs="0", log_avg_msec="100")]  # fmt: skip
+    series = folder(tmp_path, jobs, {"x_lat.log": "101, 1000, 0, 0, 0\n203, 3000, 0, 0, 0\n"}).latency_series
+    assert series[["job", "window_s", "latency_s"]].to_numpy().tolist() == [["a", 0.1, 1e-6], ["a", 0.1, 3e-6]]
+
+
 def test_a_log_of_another_run_stays_alone(tmp_path):
     tables = folder(tmp_path, [job("a", write_lat_log="y")], {"x_lat.1.log": TWO})
     assert sorted(tables.runs["run_id"]) == ["out", "x_lat.1"]
@@ -349,6 +385,19 @@ def test_stamps_since_1970_count_from_the_jobs_start(tmp_path):
     tables = folder(tmp_path, [job("a", write_lat_log="x", log_unix_epoch="1")], logs)
     assert tables.latency_series["time_s"].tolist() == [0.25, 0.5]
     assert not len(tables.warnings)
+
+
+def test_stamps_of_another_clock_count_from_the_runs_first(tmp_path):
+    options = {"write_lat_log": "x", "write_hist_log": "x", "log_hist_msec": "200",
+               "log_alternate_epoch": "1", "log_alternate_epoch_clock_id": "1"}  # fmt: skip
+    logs = {f"x_lat.{i}.log": f"2977397{i}, 1000, 0, 4096, 0\n29774500, 3000, 0, 4096, 0\n" for i in (1, 2)}
+    logs["x_clat_hist.1.log"] = "29774172, 0, 4096" + ", 0" * 28 + ", 2\n"
+    tables = folder(tmp_path, [job("a", **options), job("b", **options)], logs)
+    assert tables.latency_series["time_s"].tolist() == [0, 0.529, 0.001, 0.529]
+    bins_of_log = tables.latency_bins.dropna(subset="interval_end_s")
+    assert bins_of_log[["interval_start_s", "interval_end_s"]].to_numpy().tolist() == [[0, 0.201]]
+    assert tables.runs["started_at"].dt.year.tolist() == [2026]
+    assert set(tables.warnings["message"]) == {"stamps are ms of clock 1; time_s counts from 29773971 ms there"}
 
 
 def test_windows_by_the_options(tmp_path):

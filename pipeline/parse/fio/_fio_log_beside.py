@@ -11,7 +11,7 @@ from pathlib import PurePath
 
 from pipeline.parse._source import Source
 from pipeline.parse.fio._fio_log_documents import BesideJob, Document, Version, document_of
-from pipeline.parse.fio._fio_log_name import LogName, log_name
+from pipeline.parse.fio._fio_log_name import HISTOGRAM, LogName, log_name
 
 _MAX_REPORT_BYTES = 64 << 20
 _FALSE = {"0", "no", "off", "false"}
@@ -27,10 +27,16 @@ class Beside:
     jobs: list[BesideJob] = field(default_factory=list)
     options: dict[str, str] = field(default_factory=dict)
 
-    def job(self, number: int | None) -> BesideJob | None:
-        """The entry of a job's number; None when it can't be told."""
+    def writers(self, log: LogName) -> list[BesideJob]:
+        """The entries whose options ask for a log of this name; all of them where none tells."""
+        return [job for job in self.jobs if job.writes(log)] or self.jobs
+
+    def job(self, log: LogName) -> BesideJob | None:
+        """The entry of a log's job; None when it can't be told, as of a log that several jobs wrote."""
+        number = log.number
         if number is None:
-            return self.jobs[0] if len(self.jobs) == 1 and self.jobs[0].n_workers == 1 else None
+            own = self.writers(log)
+            return own[0] if len(own) == 1 and own[0].n_workers == 1 else None
         for job in self.jobs:
             if job.n_workers is None:
                 return None
@@ -41,7 +47,7 @@ class Beside:
 
     def label(self, name: LogName) -> str | None:
         """The job as the tables call it: as its report does, ``name#2`` within a group; without one its number."""
-        number, job = name.number, self.job(name.number)
+        number, job = name.number, self.job(name)
         if number is None or job is None or job.label is None:
             own = None if number is None else str(number)
             return (job.label if job else None) or (f"{name.host}/{own}" if name.host and own else own)
@@ -50,34 +56,48 @@ class Beside:
         return job.label if job.n_workers == 1 else f"{job.label}#{place}"
 
     def stated(self, name: LogName) -> BesideJob | None:
-        """The entry whose counts the log must have: its job's own, or of a log of all jobs their sum."""
+        """The entry whose counts the log must have: its job's own, or of a log of several jobs their sum."""
         if name.number is not None:
-            job = self.job(name.number)
+            job = self.job(name)
             return job if job is not None and job.n_workers == 1 else None
-        if not self.jobs or any(job.n_workers is None for job in self.jobs):
+        own = self.writers(name)
+        if not own or any(job.n_workers is None for job in own):
             return None
-        if len(self.jobs) == 1:
-            return self.jobs[0]
+        if len(own) == 1:
+            return own[0]
         total = BesideJob(None)
-        for op in {op for job in self.jobs for op in job.counts}:
-            total.counts[op] = {sum(max(job.counts.get(op, {0}), default=0) for job in self.jobs)}
+        for op in {op for job in own for op in job.counts}:
+            total.counts[op] = {sum(max(job.counts.get(op, {0}), default=0) for job in own)}
         return total
 
-    def option(self, name: str, number: int | None) -> str | None:
-        """An option of the job, as the report or the command has it."""
-        job = self.job(number) or (self.jobs[0] if self.jobs else None)
+    def entry(self, log: LogName) -> BesideJob | None:
+        """The entry of a log's job, else the first that may be: the jobs of one log share what concerns it."""
+        return self.job(log) or next(iter(self.writers(log)), None)
+
+    def option(self, name: str, log: LogName) -> str | None:
+        """An option of the log's job, as the report or the command has it."""
+        job = self.entry(log)
         value = job.options.get(name) if job else None
         return self.options.get(name) if value is None else value
 
-    def flag(self, name: str, number: int | None) -> bool:
+    def flag(self, name: str, log: LogName) -> bool:
         """Whether an option is on; one without a value is."""
-        value = self.option(name, number)
+        value = self.option(name, log)
         return value is not None and value.strip().lower() not in _FALSE
 
-    def whole(self, name: str, number: int | None) -> int | None:
+    def whole(self, name: str, log: LogName) -> int | None:
         """An option as a whole number, such as ms."""
-        value = (self.option(name, number) or "").strip()
+        value = (self.option(name, log) or "").strip()
         return int(value) if re.fullmatch(r"[0-9]{1,9}", value) else None
+
+    def window_ms(self, log: LogName) -> int | None:
+        """Length of a log's windows, where the options tell."""
+        if log.kind == HISTOGRAM:
+            return self.whole("log_hist_msec", log) or None
+        own = {"bw": "bw_avg_time", "iops": "iops_avg_time"}.get(log.kind)
+        average = self.whole("log_avg_msec", log)
+        other = self.whole(own, log) if own else None
+        return min(average, other) if average and other else average or other or None
 
 
 def beside(source: Source, name: LogName) -> tuple[Beside, list[LogName]]:

@@ -14,7 +14,7 @@ from pipeline.parse._source import Source
 from pipeline.parse.fio import fio_json, fio_text
 from pipeline.parse.fio._fio_json_jobs import DIRECTIONS, Job, jobs_of
 from pipeline.parse.fio._fio_json_text import Documents
-from pipeline.parse.fio._fio_log_name import PHASES
+from pipeline.parse.fio._fio_log_name import HISTOGRAM, PHASES, LogName
 
 Version = tuple[int, int]
 _MAX_COMMAND_BYTES = 1 << 20
@@ -22,7 +22,11 @@ _VERSION = re.compile(r"fio[- ](\d{1,4})\.(\d{1,4})")
 _OPTION = re.compile(
     r"(?:^|\s)(?:--)?([a-z_]{2,40})(?:\s{0,4}=\s{0,4}([^\s\"']{1,300}|\"[^\"\n]{0,300}\"|'[^'\n]{0,300}')|(?=\s))"
 )
-_LOG_OPTIONS = ("write_lat_log", "write_bw_log", "write_iops_log", "write_hist_log")
+_OPTION_OF = {
+    **dict.fromkeys(PHASES, "write_lat_log"), "bw": "write_bw_log", "iops": "write_iops_log",
+    HISTOGRAM: "write_hist_log",
+}  # fmt: skip
+_LOG_OPTIONS = tuple(dict.fromkeys(_OPTION_OF.values()))
 
 
 @dataclass
@@ -39,6 +43,15 @@ class BesideJob:
     n_workers: int | None = 1
     start_ms: int | None = None  # since 1970
 
+    def log_prefix(self, option: str) -> str | None:
+        """The prefix of the logs that an option asks for, without a value the job's name; None: it asks for none."""
+        value = self.options.get(option)
+        return None if value is None else PurePath(value.replace("\\", "/")).name or str(self.label)
+
+    def writes(self, log: LogName) -> bool:
+        """Whether its options ask for a log of this prefix and kind."""
+        return self.log_prefix(_OPTION_OF[log.kind]) == log.prefix
+
 
 @dataclass
 class Document:
@@ -54,12 +67,9 @@ class Document:
     @property
     def prefixes(self) -> set[str]:
         """The prefixes of the logs that it says were written."""
-        found = set()
-        for job in [*self.jobs, BesideJob(self.options.get("name"), self.options)]:
-            for option in _LOG_OPTIONS:
-                if option in job.options:
-                    found.add(PurePath(job.options[option].replace("\\", "/")).name or str(job.label))
-        return found
+        jobs = [*self.jobs, BesideJob(self.options.get("name"), self.options)]
+        found = {job.log_prefix(option) for job in jobs for option in _LOG_OPTIONS}
+        return {prefix for prefix in found if prefix is not None}
 
 
 @lru_cache(maxsize=256)
@@ -123,7 +133,8 @@ def _json_job(job: Job) -> BesideJob:
 def _options_of(job: Job) -> dict[str, str]:
     names = (*_LOG_OPTIONS, "log_avg_msec", "log_offset", "log_prio", "log_issue_time", "log_window_value",
              "log_max_value", "log_hist_msec", "log_hist_coarseness", "per_job_logs", "log_unix_epoch",
-             "log_alternate_epoch", "bw_avg_time", "iops_avg_time", "ramp_time", "log_compression")  # fmt: skip
+             "log_alternate_epoch", "log_alternate_epoch_clock_id", "bw_avg_time", "iops_avg_time", "ramp_time",
+             "log_compression")  # fmt: skip
     return {name: value for name in names if (value := job.options.get(name)) is not None}
 
 

@@ -148,25 +148,35 @@ class WindowRows:
             })  # fmt: skip
 
     def _windows(self, ops: Integers, times: Integers) -> Any:
-        """Lengths in s: from one stamp of a direction to the next, or as configured where that is nearly the same.
-
-        The first window begins at 0, unless the configured or usual length says later.
-        """
+        """Lengths in s: from one stamp of a direction to the next, or as configured where that is nearly the same."""
         windows = np.empty(len(ops), np.int64)
         for op in np.unique(ops).tolist():
             is_op = ops == op
             ends = times[is_op]
-            starts = np.concatenate([self._ends[op : op + 1], ends[:-1]])
-            lengths = ends - starts
-            if starts[0] < 0:
-                usual = self.window_ms or (int(np.median(lengths[1:])) if len(lengths) > 1 else int(ends[0]))
-                lengths[0] = usual if 0 < 1.5 * usual < ends[0] else ends[0]
+            lengths = np.diff(ends, prepend=self._ends[op])
+            is_new = self._ends[op] < 0
+            if is_new or lengths.min() < 0:
+                self._begin(lengths, ends, is_new=is_new)
             if self.window_ms:
                 is_near = np.abs(lengths - self.window_ms) <= _NEARLY * self.window_ms
                 lengths[is_near] = self.window_ms
             windows[is_op] = np.maximum(lengths, 1)  # stamps are whole ms: the last window may be shorter
             self._ends[op] = ends[-1]
         return windows / 1000
+
+    def _begin(self, lengths: Integers, ends: Integers, *, is_new: bool) -> None:
+        """Set the lengths of jobs' first windows, which begin at 0, unless the configured or usual length says later.
+
+        A job begins where the log does, and where stamps fall (per_job_logs=0 lets jobs write one after another) by
+        more than half a window: less is a step back within a job, whose clocks may differ by a few ms.
+        """
+        later = lengths[1:] if is_new else lengths
+        rising = later[later > 0]
+        usual = self.window_ms or (int(np.median(rising)) if len(rising) else int(ends[0]))
+        is_first = lengths < -0.5 * usual
+        is_first[0] |= is_new
+        firsts = ends[is_first]
+        lengths[is_first] = np.where(1.5 * usual < firsts, usual, firsts)
 
 
 class SecondRows:

@@ -15,8 +15,8 @@ Sample
     tests/parse/fio_hist_log/
 Gives
     Part of the run of the report beside it, as ``fio_log``. latency_bins, scope job, phase completion, job as there:
-    a row a line and bin that is not empty, interval_start_s the line before of this direction, at first 0. The I/Os are
-    held against fio's report: a log has fewer, by those after its last line.
+    a row a line and bin that is not empty, interval_start_s the line before of this direction, at a job's first 0. The
+    I/Os are held against fio's report: a log has fewer, by those after its last line.
     Jobs are merged and percentiles taken in ``pipeline.analyse.distributions.over_time``.
 """
 
@@ -36,7 +36,7 @@ from pipeline.parse.fio._fio_log_checks import report_beside
 from pipeline.parse.fio._fio_log_documents import BesideJob
 from pipeline.parse.fio._fio_log_kernel import N_OPS, Integers
 from pipeline.parse.fio._fio_log_name import COMPRESSED, EXPECTED_NAME, HISTOGRAM, is_compressed, log_name
-from pipeline.parse.fio._fio_log_origin import origin_ms
+from pipeline.parse.fio._fio_log_origin import note_origin, origin_ms
 from pipeline.parse.fio._fio_log_rows import Clock, ops_of
 from pipeline.parse.fio._fio_log_statistics import OPS
 from pipeline.parse.fio._fio_log_text import Lines
@@ -90,8 +90,8 @@ def parse(source: Source) -> list[Report]:
     if n_columns is None or layout is None:
         raise source.error(1, EXPECTED, source.head)
     stamps = [[int(line.split(",")[0])] for line in _heads(source.head, n_columns) if _is_line(line)]
-    window_ms = around.whole("log_hist_msec", name.number)
-    clock = Clock(origin_ms(source, name, around, stamps or [[0]], window_ms))
+    clock = Clock(origin_ms(source, name, around, stamps or [[0]]))
+    note_origin(report, around, name, clock.origin_ms)
     lines = Lines(source, n_columns)
     n_ops = _add_rows(report, around.label(name), lines, layout, clock)
     if not lines.n_rows:
@@ -154,12 +154,16 @@ def _add_rows(report: Report, job: str | None, lines: Lines, layout: tuple[int, 
 
 
 def _starts(times: Integers, ops: Integers, ends: Integers) -> Integers:
-    """Where each line's interval begins; ``ends`` has the last end of each direction before and after."""
+    """Where each line's interval begins; ``ends`` has the last end of each direction before and after.
+
+    Intervals of a job last at least 1 ms: where an end does not rise, the next job of a log of several jobs begins.
+    """
     starts = np.empty(len(times), np.int64)
     for op in np.unique(ops).tolist():
         is_op = ops == op
         own = times[is_op]
-        starts[is_op] = np.minimum(np.concatenate([ends[op : op + 1], own[:-1]]), own)
+        previous = np.concatenate([ends[op : op + 1], own[:-1]])
+        starts[is_op] = np.where(previous < own, previous, 0)
         ends[op] = own[-1]
     return starts
 

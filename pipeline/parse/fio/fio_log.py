@@ -2,10 +2,11 @@
 
 Grammar
     A line a sample: ``stamp, value, direction, size[, offset][, priority][, issued]``, all whole numbers. stamp: ms
-    since the job began, or since 1970 with log_unix_epoch or log_alternate_epoch; an I/O's end, or the end of a window
-    (log_avg_msec). value: a latency, KiB/s or IOPS; with log_window_value=both the mean and, before the direction, the
-    largest. direction: 0 read, 1 write, 2 trim. size in bytes, 0 of a window. offset with log_offset. priority from
-    3.18: 0 or 1, with log_prio ``0x`` and hexadecimal digits. issued in ns with log_issue_time (0 in ``_lat`` logs).
+    since the job began, with log_unix_epoch since 1970, with log_alternate_epoch of the clock that
+    log_alternate_epoch_clock_id names; an I/O's end, or the end of a window (log_avg_msec). value: a latency, KiB/s or
+    IOPS; with log_window_value=both the mean and, before the direction, the largest. direction: 0 read, 1 write,
+    2 trim. size in bytes, 0 of a window. offset with log_offset. priority from 3.18: 0 or 1, with log_prio ``0x`` and
+    hexadecimal digits. issued in ns with log_issue_time (0 in ``_lat`` logs).
 Versions
     1.58 – 3.42 and fio's development version. Latencies are µs to 2.21, ns from 3.0 (2.99).
 Traps
@@ -19,22 +20,22 @@ Sample
     tests/parse/fio_log/
 Gives
     Part of the run of the report beside it, whose option write_…_log names the log or which is the only one there; the
-    job is that report's job of the log's number, without a report the number. latency_series: a row an I/O, or a window
-    with window_s (the distance to the stamp before; the configured length where they agree to 10 %); phase total (lat),
-    completion (clat), submission (slat). throughput_series of bw and iops windows; the largest rate of
-    log_window_value=both goes into metric_series. Of single I/Os, all of scope ``log``: latency_summary (exact;
-    standard deviation of the sample, as fio's), latency_bins in fio's own layout, latency_percentiles as fio takes
-    them: the middle of the bin that holds it, exact to 1/128; beyond the last bin the maximum. And throughput_series a
-    second, seconds without an I/O included, once where logs of the same I/Os lie beside each other: the operations from
-    iops, else lat, clat, bw, slat, the bytes from bw, else iops, lat, clat, slat. The last window ends with the last
-    stamp; what is shorter than half a second is joined to the second before.
+    job is that report's job of the log's number, or the only one that asks for a log without a number; without a report
+    the number. latency_series: a row an I/O, or a window with window_s (the distance to the job's stamp before; the
+    configured length where they agree to 10 %); phase total (lat), completion (clat), submission (slat).
+    throughput_series of bw and iops windows; the largest rate of log_window_value=both goes into metric_series. Of
+    single I/Os, all of scope ``log``: latency_summary (exact; standard deviation of the sample, as fio's), latency_bins
+    in fio's own layout, latency_percentiles as fio takes them: the middle of the bin that holds it, exact to 1/128;
+    beyond the last bin the maximum. And throughput_series a second, seconds without an I/O included, once where logs of
+    the same I/Os lie beside each other: the operations from iops, else lat, clat, bw, slat, the bytes from bw, else
+    iops, lat, clat, slat. The last window ends with the last stamp; what is shorter than half a second is joined to the
+    second before.
     offset, priority and issued are null where the log has none.
     Held against the report beside it: rows against total_ios, means against means.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ from pipeline.parse.fio._fio_log_name import (
     is_compressed,
     log_name,
 )
-from pipeline.parse.fio._fio_log_origin import origin_ms
+from pipeline.parse.fio._fio_log_origin import note_origin, origin_ms
 from pipeline.parse.fio._fio_log_rows import RATE_SCALES, Clock, IoRows, SecondRows, WindowRows
 from pipeline.parse.fio._fio_log_text import Lines
 
@@ -120,10 +121,10 @@ def parse(source: Source) -> list[Report]:
 
 def _layout(name: LogName, around: Beside, sample: layouts.Sample, *, has_hex: bool) -> layouts.Layout | None:
     is_known = bool(around.options or any(job.options for job in around.jobs))
-    value = around.option("log_window_value", name.number)
+    value = around.option("log_window_value", name)
     return layouts.layout_of(
         sample, around.version, has_hex=has_hex,
-        has_offset=around.flag("log_offset", name.number) if is_known else None,
+        has_offset=around.flag("log_offset", name) if is_known else None,
         has_maximum=value == "both" if value is not None else None,
     )  # fmt: skip
 
@@ -138,16 +139,15 @@ class _Reader:
         self.report, self.name, self.around, self.layout = report, name, around, layout
         self.has_hex = has_hex
         self.keys: dict[str, Any] = {"job": around.label(name)}
-        average = around.whole("log_avg_msec", name.number)
+        average = around.whole("log_avg_msec", name)
         self.is_windowed, is_guess = layouts.is_windowed(sample, layout, name.kind, around.version, average)
         if is_guess:
             found = "windows" if self.is_windowed else "single I/Os"
             report.warn(
                 None, "rows_guessed", f"expected the version of fio beside its log; the rows are taken as {found}"
             )
-        self.clock = Clock(origin_ms(report.source, name, around, sample, self._window_ms()))
-        if self.clock.origin_ms:
-            self._note_origin()
+        self.clock = Clock(origin_ms(report.source, name, around, sample))
+        note_origin(report, around, name, self.clock.origin_ms)
         self.ios: IoRows | None = None
         self.windows: WindowRows | None = None
         self.seconds: SecondRows | None = None
@@ -157,7 +157,7 @@ class _Reader:
         if self.is_windowed:
             scale = RATE_SCALES.get(name.kind, float(per_us * 10**6))
             self.windows = WindowRows(
-                report, self.keys, layout, kind=name.kind, scale=scale, window_ms=self._window_ms()
+                report, self.keys, layout, kind=name.kind, scale=scale, window_ms=around.window_ms(name)
             )
             self.windows.is_maximum = self._is_maximum()
             self._note_compression()
@@ -168,20 +168,9 @@ class _Reader:
                 self.seconds = SecondRows(report, {"job": self.keys["job"]}, layout, rates)
         self.n_rows = np.zeros(N_OPS, np.int64)  # where they are not in the statistics
 
-    def _window_ms(self) -> int | None:
-        """Length of the windows, where the options tell."""
-        own = {"bw": "bw_avg_time", "iops": "iops_avg_time"}.get(self.name.kind)
-        average = self.around.whole("log_avg_msec", self.name.number)
-        if own is None:
-            return average or None
-        other = self.around.whole(own, self.name.number)
-        if average and other:
-            return min(average, other)
-        return average or other or None
-
     def _is_maximum(self) -> bool:
-        value = self.around.option("log_window_value", self.name.number)
-        is_maximum = value == "max" or (value is None and self.around.flag("log_max_value", self.name.number))
+        value = self.around.option("log_window_value", self.name)
+        is_maximum = value == "max" or (value is None and self.around.flag("log_max_value", self.name))
         if is_maximum and self.name.kind not in PHASES:
             message = "log_max_value: each row is the largest rate within its window, not the mean"
             self.report.warn(None, "window_maximum", message)
@@ -189,7 +178,7 @@ class _Reader:
 
     def _note_compression(self) -> None:
         """With log_compression fio averages what single I/Os log: 1, and one I/O's size by its latency. No rates."""
-        if self.name.kind in RATE_SCALES and self.around.option("log_compression", self.name.number):
+        if self.name.kind in RATE_SCALES and self.around.option("log_compression", self.name):
             message = "log_compression: each row is a mean over I/Os, not a rate; no rates are given"
             self.report.incomplete(None, "no_rates", message)
             self.windows = None
@@ -206,14 +195,6 @@ class _Reader:
         message = f"expected fio's report or command beside the log to tell its unit; taken as {unit}: {reason}"
         self.report.warn(None, "unit_guessed", message)
         return guess
-
-    def _note_origin(self) -> None:
-        start = datetime.fromtimestamp(self.clock.origin_ms / 1000, UTC)
-        if self.around.home is None:
-            self.report.describe(started_at=start)
-        if not any(job.start_ms for job in self.around.jobs):
-            message = f"stamps are ms since 1970; time_s counts from the run's first one, {start:%Y-%m-%dT%H:%M:%S.%fZ}"
-            self.report.warn(None, "epoch_stamps", message)
 
     def _rates(self, others: list[LogName]) -> list[str]:
         """Which rates come from this log, and not from one of the same I/Os beside it."""
