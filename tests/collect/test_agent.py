@@ -14,7 +14,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from _host import HOST, Spool, add, attempt_files, tar_of
+from _host import HOST, Spool, add, attempt_files, script, tar_of
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: mounts")
 
@@ -141,6 +141,72 @@ def test_the_guard_looks_again_just_before_the_write(spool, tmp_path):
         subprocess.run(["umount", place], check=False, capture_output=True)
         subprocess.run(["losetup", "-d", node], check=False)
         link.unlink()
+
+
+def laid_out(path, *further, measure="true"):
+    """An attempt that makes a file as its target."""
+    line = f"file\t{path.parent}\t{path.name}\t1000\n"
+    return attempt_files(measure, targets=line, prepare="\n".join((f"printf 'laid out' > '{path}'", *further)))
+
+
+def test_a_file_that_was_there_before_is_not_overwritten(spool, tmp_path):
+    target = tmp_path / "scratch" / "test.dat"
+    target.parent.mkdir()
+    target.write_text("precious data")
+    _, _, done = spool.run({"a-r1": laid_out(target)})
+    assert (done["a-r1"]["state"], target.read_text()) == ("refused", "precious data")
+    assert "no campaign noted that it made it" in spool.unpack("a-r1", tmp_path)["stderr"]
+    target.unlink()
+    again = f"rm '{target}'; printf 'laid out' > '{target}'"  # as fio does where it makes it anew
+    _, _, done = spool.run({"a-r1+a2": laid_out(target), "a-r2": laid_out(target, again, "exit 1"),
+                            "a-r3": laid_out(target)})  # fmt: skip
+    assert [item["state"] for item in done.values()] == ["complete", "refused", "failed", "complete"]
+    _, _, done = Spool(tmp_path / "another campaign").run({"a-r1": laid_out(target)})
+    assert done["a-r1"]["state"] == "complete"
+    target.write_text("precious data")
+    _, _, done = spool.run({"a-r4": laid_out(target)})
+    assert (done["a-r4"]["state"], target.read_text()) == ("refused", "precious data")
+
+
+def test_a_file_that_was_half_made_is_made_anew(spool, tmp_path):
+    target = tmp_path / "scratch" / "test.dat"
+    target.parent.mkdir()
+    spool.submit({"a-r1": laid_out(target, "sleep 600"), "a-r2": laid_out(target)})
+    spool.verb("start")
+    spool.wait(lambda *_: target.exists() and target.stat().st_size > 0)
+    os.kill(spool.agent_pid, signal.SIGKILL)
+    spool.wait()
+    spool.verb("start")
+    _, _, done = spool.wait()
+    assert {attempt: item["state"] for attempt, item in done.items()} == {"a-r1": "interrupted", "a-r2": "complete"}
+
+
+def slow_start(folder, seconds):
+    """A folder for PATH whose `timeout` is slow to start a step, once."""
+    folder.mkdir()
+    shim = folder / "timeout"
+    wait = f'case "$*" in *" step "*) if mkdir "{folder}/once" 2>/dev/null; then sleep {seconds}; fi ;; esac'
+    shim.write_text(script(wait, f'exec {shutil.which("timeout")} "$@"'))
+    shim.chmod(0o755)
+    return f"{folder}:{os.environ['PATH']}"
+
+
+def test_a_machine_under_load_may_take_long_to_start_a_run(spool, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", slow_start(tmp_path / "bin", 4))
+    _, _, done = spool.run({"a-r1": attempt_files("echo measured"), "a-r2": attempt_files("true")})
+    assert [item["state"] for item in done.values()] == ["complete", "complete"]
+    assert spool.unpack("a-r1", tmp_path)["stdout"] == "measured\n"
+
+
+def test_what_was_given_up_never_runs_and_is_in_nobodys_way(spool, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", slow_start(tmp_path / "bin", 5))
+    agent = spool.folder / "agent.sh"
+    agent.write_text(agent.read_text().replace("readonly START_S=50 ", "readonly START_S=3 "))
+    ran = tmp_path / "ran"
+    _, _, done = spool.run({f"a-r{i}": attempt_files(f"echo {i} >> '{ran}'") for i in (1, 2, 3)})
+    assert "measure.sh could not be started" in spool.unpack("a-r1", tmp_path)["stderr"]
+    assert [item["state"] for item in done.values()] == ["failed", "complete", "complete"]
+    assert ran.read_text().split() == ["2", "3"]
 
 
 @pytest.mark.parametrize("is_rebooted", [False, True])

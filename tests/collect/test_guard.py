@@ -14,11 +14,11 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root: loop devi
 pytestmark = pytest.mark.xdist_group("loop-devices")  # another losetup, looking for a free one, opens this one's
 
 
-def guard(*lines, shell=("sh",)):
+def guard(*lines, shell=("sh",), spools=()):
     """The reasons for some lines of targets, as one text; the exit status must fit."""
     text = "".join("\t".join(map(str, line)) + "\n" for line in lines)
     done = subprocess.run(
-        [*shell, HOST / "guard.sh"], input=text.encode(), capture_output=True, check=False, timeout=60
+        [*shell, HOST / "guard.sh", *spools], input=text.encode(), capture_output=True, check=False, timeout=60
     )
     out = done.stdout.decode()
     assert done.stderr == b""
@@ -242,6 +242,28 @@ def test_a_holder(new_disk):
 
 
 @needs_root
+@pytest.mark.parametrize("is_hidden", [True, False])
+def test_another_path_to_the_same_disk(new_disk, tmp_path, is_hidden):
+    """In a mount namespace whose /sys has one more; below a multipath NVMe device the kernel hides its own."""
+    disk = new_disk()
+    sys, block = Path("/sys/block", Path(disk.node).name).resolve(), tmp_path / "block"
+    fake = tmp_path / "sys"
+    (fake / "loop").mkdir(parents=True)
+    for name in ("size", "ro", "dev", "loop/backing_file"):
+        (fake / name).write_text((sys / name).read_text())
+    path = block / "nvme6c6n1"
+    path.mkdir(parents=True)
+    for place in (fake, path):
+        (place / "wwid").write_text("eui.0123456789abcdef\n")
+    (path / "hidden").write_text(f"{is_hidden:d}\n")
+    (block / sys.name).symlink_to(sys)
+    script = f'mount --bind {fake} {sys} && mount --bind {block} /sys/block && exec sh "$0"'
+    inside = ("unshare", "-m", "sh", "-c", script)
+    reasons = disk.reasons(shell=inside)
+    assert reasons == "" if is_hidden else "is also nvme6c6n1 (same WWN)" in reasons
+
+
+@needs_root
 def test_read_only_and_empty(new_disk):
     assert "is read-only" in new_disk(1 << 20, "-r").reasons()
     assert new_disk(1 << 20, "-r").reasons(kind="read") == ""
@@ -299,11 +321,64 @@ def folder(tmp_path):
     return path
 
 
-def test_a_new_file_and_an_old_one_are_let_through(folder):
+def test_a_new_file_and_an_empty_one_are_let_through(folder):
     (folder / "sub").mkdir()
-    (folder / "old").write_bytes(b"x" * 100)
-    lines = [("file", folder, "new", 1000), ("file", folder, "old", 1000), ("file", folder, "sub/new", 0)]
+    (folder / "empty").touch()
+    lines = [("file", folder, "new", 1000), ("file", folder, "empty", 1000), ("file", folder, "sub/new", 0)]
     assert guard(*lines) == ""
+
+
+@pytest.fixture
+def note(tmp_path):
+    """Writes what an agent noted of files; where the spools are."""
+    spool = tmp_path / "all spools" / "a campaign"
+    spool.mkdir(parents=True)
+
+    def write(*lines):
+        (spool / "made-files").write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+        return spool.parent
+
+    return write
+
+
+def identity(path):
+    return sh("stat", "-c", "%i:%W:%s", path)
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
+def test_only_what_an_agent_noted_is_overwritten(folder, note, shell):
+    if subprocess.run(["sh", "-c", f"command -v {shell[0]}"], check=False, capture_output=True).returncode:
+        pytest.skip(f"needs {shell[0]}")
+    ours, theirs = folder / "ours", folder / "theirs"
+    ours.write_text("laid out")
+    theirs.write_text("precious data")
+    lines = [("file", folder, "ours", 1000), ("file", folder, "theirs", 1000)]
+    refusal = "theirs\texists, and no campaign noted that it made it"
+    assert refusal in guard(*lines)
+    reasons = guard(*lines, shell=shell, spools=[note((theirs, "1:1:1"), (ours, identity(ours)), (folder, "x"))])
+    assert refusal in reasons and len(reasons.splitlines()) == 1
+    spools = note((ours, identity(ours)))
+    ours.write_text("precious data")  # the same file by its number: somebody copied theirs over it
+    assert "ours\texists, and no campaign" in guard(lines[0], spools=[spools])
+
+
+def test_what_is_half_made_is_known_by_its_time(folder, note):
+    """The agent died while it made the file; what came later is not its."""
+    half = folder / "half"
+    half.write_text("x")
+    now = int(half.stat().st_mtime)
+    line = ("file", folder, "half", 1000)
+    assert guard(line, spools=[note((half, "making", now - 5, now + 5))]) == ""
+    for from_s, until_s in ((now - 9, now - 5), (now + 5, now + 9), ("x", "y"), ("", "")):
+        assert "no campaign noted" in guard(line, spools=[note((half, "making", from_s, until_s))])
+
+
+@needs_root
+def test_what_others_noted_counts_for_nothing(folder, note):
+    (folder / "theirs").write_text("precious data")
+    spools = note((folder / "theirs", identity(folder / "theirs")))
+    os.chown(spools / "a campaign" / "made-files", 65534, 65534)
+    assert "no campaign noted" in guard(("file", folder, "theirs", 1000), spools=[spools])
 
 
 def test_links_lead_nowhere(folder, tmp_path):
@@ -360,14 +435,15 @@ def test_directories_that_are_no_place_for_files(folder):
 
 
 @needs_root
-def test_free_space_is_asked_for_all_files_together(mounted):
+def test_free_space_is_asked_for_all_files_together(mounted, note):
     place = mounted("-t", "tmpfs", "-o", "size=16m,mode=700", "none")
     mib = 1 << 20
     assert guard(("file", place, "a", 10 * mib)) == ""
     reasons = guard(("file", place, "a", 10 * mib), ("file", place, "b", 10 * mib))
     assert reasons.startswith(f"{place}/b\tneeds {20 * mib} more bytes")
     (place / "a").write_bytes(bytes(10 * mib))
-    assert guard(("file", place, "a", 12 * mib)) == ""  # what it has already counts as free
+    spools = note((place / "a", identity(place / "a")))
+    assert guard(("file", place, "a", 12 * mib), spools=[spools]) == ""  # what it has already counts as free
     assert "more bytes" in guard(("file", place, "b", 10 * mib))
     sh("mount", "-o", "remount,ro", place)
     assert "is not writable" in guard(("file", place, "b", 1))

@@ -73,6 +73,24 @@ def test_writing_is_refused_by_default(make_lab, disk):
     assert not any(lab.spool("host1").glob("runs/*"))
 
 
+def test_a_file_that_was_there_before_is_not_laid_out_over(make_lab):
+    lab = make_lab()
+    lab.describe(repeats=1)
+    file = lab.folder / "scratch/host1/test.dat"
+    file.write_text("precious data", "utf-8")
+    for verb in ("doctor", "run"):
+        assert "no campaign noted that it made it" in " ".join(lab.call(verb, exit_status=1).split())
+    assert file.read_text("utf-8") == "precious data"
+    assert not any(lab.spool("host1").glob("runs/*"))
+    file.unlink()
+    lab.call("run")
+    lab.call("doctor")
+    lab.describe(repeats=2)
+    lab.call("run")
+    lab.call("pull")
+    lab.assert_complete()
+
+
 def occupy(kind, disk):
     """Put the device to use; what ends it."""
     if kind in ("mounted", "a file system"):

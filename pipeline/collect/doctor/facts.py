@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from pipeline.collect.plan.planned import HostPlan
 from pipeline.collect.work import FileTarget, Monitor, Requirement, Service, Step, Target, Work
+from pipeline.errors import printable
 
 Question = tuple[str, ...]  # kind, arguments
 _HERE = Path(__file__).parents[1] / "host"
@@ -135,19 +136,14 @@ def read(stdout: bytes, stderr: bytes, asked: Sequence[Question], clock: Clock |
         number, *rest = line.split("\t")[:20]
         if not rest or not number.isascii() or not number.isdigit() or len(number) > 6:
             continue
-        kind, values = rest[0], tuple(printable(value) for value in rest[1:])
+        kind, values = rest[0], tuple(printable(value, _MAX_FIELD) for value in rest[1:])
         if number == "0":
             is_whole |= kind == "end"
             lines.facts.setdefault(kind, []).append(values)
         elif 0 < int(number) <= len(asked):
             lines.answers.setdefault(asked[int(number) - 1], []).append(values)
-    return Facts(lines.answers, lines.facts, clock, printable(stderr.decode("utf-8", "replace").strip()), is_whole)
-
-
-def printable(text: str, limit: int = _MAX_FIELD) -> str:
-    """The text on one line, bounded, without what a terminal would obey."""
-    cut = text if len(text) <= limit else f"{text[:limit]}…"
-    return "".join(character if character.isprintable() else "�" for character in cut)
+    said = stderr.decode("utf-8", "replace").strip()
+    return Facts(lines.answers, lines.facts, clock, printable(said, _MAX_FIELD), is_whole)
 
 
 def _ports(service: Service) -> list[str]:

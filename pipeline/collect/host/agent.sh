@@ -19,6 +19,11 @@ PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin
 export PATH
 readonly VERSION=1
 readonly ROOM=1048576 # bytes; a file system with less is full
+readonly START_S=50 # at most, from the start of a process until it runs; the client waits for 60 s
+TAB=$(printf '\t')
+NEWLINE='
+'
+readonly TAB NEWLINE
 is_told=0 # to end, by a signal
 is_expected=0
 
@@ -39,10 +44,14 @@ clock() {
   printf '%s' "${uptime%.*}"
 }
 
-# The first line of a file; nothing where there is none.
-first_line() {
+# Sets line to the first line of a file; nothing where there is none. No process is started: loops over all runs call it.
+read_line() {
   line=''
   { read -r line <"$1"; } 2>/dev/null || :
+}
+
+first_line() {
+  read_line "$1"
   printf '%s' "$line"
 }
 
@@ -108,18 +117,25 @@ boot_id() { cat /proc/sys/kernel/random/boot_id; }
 
 # Start a script in a session of its own, not as this shell's child: shells let their children ignore SIGINT.
 # RECORD LIMIT_S SCRIPT. RECORD.lock is held for as long as it lives, RECORD.exit is its exit status. The caller
-# redirects its output. The limit is a net, in case that the agent dies.
+# redirects its output. The limit is a net, in case that the agent dies. A machine under load may take long to start it:
+# who claims RECORD.begun decides whether the script runs, or is given up and never runs.
 launch() (
-  rm -f -- "$1" "$1.exit"
-  exec 6>"$1.lock"
-  if ! flock -n 6; then exit 1; fi
+  exec 6>>"$1.lock"
+  if ! flock -w "$START_S" 6; then exit 1; fi # one that was given up and is still there
+  rm -f -- "$1" "$1.exit" "$1.begun"
   BENCHMARK_RECORD=$1 setsid -f timeout --signal=INT --kill-after=30 "$2" sh "$self" step "$1" "$3" </dev/null
-  for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-    if [ -e "$1" ]; then exit 0; fi
+  exec 6>&-
+  deadline=$(($(clock) + START_S))
+  while ! [ -e "$1.begun" ]; do
+    if ! is_locked "$1.lock" || [ "$(clock)" -ge "$deadline" ]; then
+      if claim "$1.begun" || ! [ -e "$1.begun" ]; then exit 1; fi
+    fi
     sleep 0.1
   done
-  exit 1
 )
+
+# Make a file that is not there yet: of several who try, one can.
+claim() { (set -C && : >"$1") 2>/dev/null; }
 
 # What `launch` starts: notes which group it is, runs the script, notes its exit status. Signals are for the script.
 step() {
@@ -127,10 +143,13 @@ step() {
   trap 'is_stopped=1' INT TERM HUP
   stat=$(first_line /proc/$$/stat)
   record=$1 script=$2
+  # shellcheck disable=SC3013  # dash, busybox, bash and ksh know it
+  if ! [ /proc/$$/fd/6 -ef "$record.lock" ]; then return; fi # its agent died, and another has begun anew
   # shellcheck disable=SC2086  # numbers
   set -- ${stat##*) }
   printf '%s %s %s\n' "$3" "$(start_of "$3")" "$(boot_id)" >"$record.tmp"
   mv -f -- "$record.tmp" "$record"
+  if ! claim "$record.begun"; then return; fi
   status=143
   if [ "$is_stopped" = 0 ]; then
     status=0
@@ -283,7 +302,7 @@ snapshot() {
 # Whether nothing speaks against the targets; all reasons go to stderr. A guard that fails is a reason.
 is_guarded() {
   status=0
-  reasons=$(timeout 300 sh "${self%/*}/guard.sh" <"$run/targets" 2>>"$run/stderr") || status=$?
+  reasons=$(timeout 300 sh "${self%/*}/guard.sh" "${folder%/*}" <"$run/targets" 2>>"$run/stderr") || status=$?
   if [ "$status" = 0 ] && [ -z "$reasons" ]; then return 0; fi
   note "refused: ${reasons:-guard.sh ended with exit status $status}"
   state=refused
@@ -299,8 +318,12 @@ run_step() {
     return 1
   fi
   if ! (cd -- "$run" && launch "$record" "$(($2 + 60))" "$run/$1.sh" >>stdout 2>>stderr); then
-    note "$1.sh could not be started"
-    state=failed
+    if is_stopping; then
+      stop_state
+    else
+      note "$1.sh could not be started"
+      state=failed
+    fi
     return 1
   fi
   if [ "$1" = measure ]; then put "$run/pid" "$(first_line "$record" | cut -d ' ' -f 1)"; fi
@@ -325,6 +348,46 @@ run_step() {
 }
 
 stop_state() { if [ -e "$folder/cancel" ]; then state=cancelled; else state=interrupted; fi; }
+
+# Note in made-files what prepare.sh makes of the run's target files: the guard lets nobody else's be overwritten.
+# `making`: from when until when it may make them, so that they are known if the agent dies; `made`: which they are now.
+note_files() {
+  files=$(target_files)
+  if [ -z "$files" ]; then return; fi
+  from_s=$(($(date +%s) - 2)) # the kernel's times of files are a moment late
+  text=$(
+    if [ -f "$folder/made-files" ]; then
+      while IFS= read -r noted; do
+        case "$1 $NEWLINE$files$NEWLINE" in
+          "made "*"$NEWLINE${noted%%"$TAB"*}$NEWLINE"*) ;;
+          *) printf '%s\n' "$noted" ;;
+        esac
+      done <"$folder/made-files"
+    fi
+    printf '%s\n' "$files" | while IFS= read -r file; do
+      if [ "$1" = making ]; then
+        printf '%s\tmaking\t%s\t%s\n' "$file" "$from_s" "$((from_s + prepare_limit_s + 120))"
+      elif [ -s "$file" ]; then printf '%s\t%s\n' "$file" "$(stat -c '%i:%W:%s' -- "$file")"; fi
+    done
+  )
+  put "$folder/made-files" "$text"
+  sync -- "$folder/made-files" "$folder" || :
+}
+
+# The paths of the run's target files, a line each. The guard has seen that they are plain.
+target_files() {
+  while IFS=$TAB read -r kind directory name _; do
+    if [ "$kind" = file ]; then printf '%s/%s\n' "$directory" "$name"; fi
+  done <"$run/targets"
+}
+
+prepare() {
+  if ! [ -f "$run/prepare.sh" ]; then return 0; fi
+  note_files making
+  run_step prepare "$prepare_limit_s" || :
+  note_files made
+  [ -z "$state" ]
+}
 
 start_monitors() {
   for script in "$run"/monitor-*.sh; do
@@ -386,7 +449,7 @@ run_one() {
   : >>"$run/stderr"
   snapshot before
   # The second look is the one that counts: preparing may have taken hours.
-  if is_guarded && run_step prepare "$prepare_limit_s" && is_guarded; then measure; fi
+  if is_guarded && prepare && is_guarded; then measure; fi
   snapshot after
   if ! [ -e "$run/stopped_at" ]; then put "$run/stopped_at" "$(now)"; fi
   set_status "$state"
@@ -498,7 +561,9 @@ recover() {
 # The first attempt that waits; nothing where none does.
 next_waiting() {
   while read -r one; do
-    if is_name "$one" && [ "$(first_line "$folder/runs/$one/status")" = waiting ]; then
+    if ! is_name "$one"; then continue; fi
+    read_line "$folder/runs/$one/status"
+    if [ "$line" = waiting ]; then
       printf '%s' "$one"
       return
     fi
@@ -510,7 +575,8 @@ drop_waiting() {
   : >"$folder/queue.tmp"
   while read -r one; do
     if ! is_name "$one"; then continue; fi
-    if [ "$(first_line "$folder/runs/$one/status")" = waiting ]; then
+    read_line "$folder/runs/$one/status"
+    if [ "$line" = waiting ]; then
       rm -rf -- "$folder/runs/$one"
     else printf '%s\n' "$one" >>"$folder/queue.tmp"; fi
   done <"$folder/queue"
@@ -692,7 +758,8 @@ agent_state() {
 
 left_lying() {
   for one in "$folder"/runs/*/status; do
-    case $(first_line "$one") in '' | waiting) ;; *)
+    read_line "$one"
+    case $line in '' | waiting) ;; *)
       printf 1
       return
       ;;
@@ -707,10 +774,14 @@ status() {
   if [ -e "$folder/queue" ]; then
     while read -r one; do
       if ! is_name "$one" || ! [ -d "$folder/runs/$one" ]; then continue; fi
-      word=$(first_line "$folder/runs/$one/status")
-      if [ -z "$word" ]; then continue; fi # it is being removed
-      printf 'run\t%s\t%s\t%s\t%s\n' "$one" "$word" "$(first_line "$folder/runs/$one/started_at")" \
-        "$(first_line "$folder/runs/$one/stopped_at")"
+      read_line "$folder/runs/$one/status"
+      if [ -z "$line" ]; then continue; fi # it is being removed
+      printf 'run\t%s\t%s' "$one" "$line"
+      for moment in started_at stopped_at; do
+        read_line "$folder/runs/$one/$moment"
+        printf '\t%s' "$line"
+      done
+      printf '\n'
     done <"$folder/queue"
   fi
   for record in "$folder"/services/*.lock; do

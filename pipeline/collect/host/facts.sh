@@ -212,7 +212,7 @@ guard() {
   fi
   status=0
   printf '%s\n' "$TARGETS" >"$folder/targets"
-  reasons=$(timeout 300 sh "$folder/guard.sh" <"$folder/targets" 2>"$folder/errors") || status=$?
+  reasons=$(timeout 300 sh "$folder/guard.sh" "$(expanded "$SPOOL")" <"$folder/targets" 2>"$folder/errors") || status=$?
   printf '%s\n' "$reasons" | head -n 500 | while IFS=$TAB read -r target reason; do
     if [ -n "$target" ]; then put 0 reason "$target" "$reason"; fi
   done

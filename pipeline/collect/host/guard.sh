@@ -1,5 +1,6 @@
 #!/bin/sh
-# Why the targets of a run must not be touched: `sh guard.sh < targets` prints a line a reason, and exits 1 if any.
+# Why the targets of a run must not be touched: `sh guard.sh [SPOOLS] < targets` prints a line a reason, and exits 1 if
+# any. SPOOLS is the folder of the campaigns' spools: their agents note in made-files there what they made.
 #
 # A line of targets, tab-separated:
 #   device  /dev/disk/by-id/NAME  SERIAL_OR_WWN   a block device that will be written
@@ -17,6 +18,7 @@ NEWLINE='
 readonly TAB NEWLINE
 n_reasons=0
 target=''
+spools=${1:-/nowhere}
 claims='' # of the files so far: "file system, bytes", a line each
 
 # ---- what is printed ----
@@ -313,6 +315,8 @@ except OSError as error: print(error.strerror)' "$node" 2>&1) || :
 check_other_paths() {
   for other in /sys/block/*; do
     if [ "$(readlink -f -- "$other")" = "$disk" ]; then continue; fi
+    # The kernel's own path below a multipath NVMe device: nobody can open it.
+    if [ "$(first_line "$other/hidden")" = 1 ]; then continue; fi
     for place in wwid device/wwid; do
       wwid=$(first_line "$disk/$place")
       if [ -n "$wwid" ] && [ "$wwid" = "$(first_line "$other/$place")" ]; then
@@ -439,6 +443,22 @@ check_folders() {
   done
 }
 
+# Whether an agent noted that it made this file: as which file, or from when until when it might make it.
+is_made() {
+  identity=$(stat -c '%i:%W:%s' -- "$1") && modified_s=$(stat -c %Y -- "$1") || return 1
+  for made in "$spools"/*/made-files; do
+    if ! [ -f "$made" ] || [ "$(stat -c %u -- "$made")" != "$(id -u)" ]; then continue; fi
+    while IFS=$TAB read -r path which from_s until_s; do
+      if [ "$path" != "$1" ]; then continue; fi
+      case $which in
+        "$identity") return 0 ;;
+        making) if [ "$modified_s" -ge "$from_s" ] && [ "$modified_s" -le "$until_s" ]; then return 0; fi ;;
+      esac
+    done <"$made"
+  done 2>/dev/null
+  return 1
+}
+
 check_existing() {
   if [ -L "$1" ]; then
     refuse "is a link: it may lead out of the directory; remove it"
@@ -450,6 +470,9 @@ check_existing() {
     if [ "$(stat -c %u -- "$1")" != "$(id -u)" ]; then
       refuse "exists, and belongs to $(stat -c %U -- "$1"), not to $(id -un)"
     elif ! [ -w "$1" ]; then refuse "exists, and is not writable for $(id -un)"; fi
+    if [ -f "$1" ] && [ -s "$1" ] && ! is_made "$1"; then
+      refuse "exists, and no campaign noted that it made it (earlier versions did not): remove it, or name another file"
+    fi
     check_open_file "$1"
   fi
 }

@@ -19,7 +19,7 @@ from pipeline.campaign import check_run_id
 from pipeline.collect.plan import HostPlan, PlannedRun, files_of
 from pipeline.collect.ssh.remote import Remote
 from pipeline.collect.work import Service, script
-from pipeline.errors import CollectError, PipelineError
+from pipeline.errors import CollectError, PipelineError, printable
 from pipeline.ledger import Entry
 
 HOST_SCRIPTS = ("agent.sh", "guard.sh", "snapshot.sh")
@@ -27,17 +27,19 @@ HOST = Path(__file__).parents[1] / "host"
 WAIT_S = 60.0  # for a verb of the agent; each answers at once
 GUARD_S = 300.0  # which may wait for what it looks at
 _CANCEL_S = 120.0  # what runs gets time to end, and is packed
+_REASON_CHARACTERS = 1000
 _WORD = re.compile(r"[a-z_]{1,32}")
 
 # The folder is made private before anything is in it; scripts in use are replaced by renaming, never rewritten.
+# What an installation left that was cut is swept when it can be nobody's any more.
 _INSTALL = """
 set -eu
 umask 077
 case $1 in '~/'*) dir=$HOME/${1#'~/'} ;; *) dir=$1 ;; esac
 mkdir -p -- "$dir/$2"
 cd -- "$dir/$2"
-new=.new.$$
-mkdir -- "$new"
+find . -maxdepth 1 -name '.new.*' -mmin +60 -exec rm -rf -- {} + || :
+new=$(mktemp -d ./.new.XXXXXX)
 tar -xf - -C "$new"
 for file in "$new"/*; do mv -f -- "$file" .; done
 rmdir -- "$new"
@@ -127,11 +129,11 @@ class Spool:
         lines = "".join(f"{target.line}\n" for target in targets)
         if not lines:
             return []
-        found = self._remote.run('sh "$1/guard.sh"', self.folder, input=lines.encode(), timeout_s=GUARD_S)
+        found = self._remote.run('sh "$1/guard.sh" "${1%/*}"', self.folder, input=lines.encode(), timeout_s=GUARD_S)
         reasons = found.stdout.decode("utf-8", "replace").splitlines()
         if found.exit_status and not reasons:
             raise self._refused("reasons from guard.sh", found.stderr)
-        return [": ".join(reason.split("\t", 1)) for reason in reasons]
+        return [shown_reason(reason) for reason in reasons]
 
     def _verb(self, verb: str, *arguments: str, input: bytes | None = None, timeout_s: float = WAIT_S) -> str:  # noqa: A002
         command = 'folder=$1; verb=$2; shift 2; exec sh "$folder/agent.sh" "$verb" "$folder" "$@"'
@@ -171,9 +173,13 @@ class Spool:
         return f"{self.folder}/done/{check_run_id(done['attempt'])}.tar.zst"
 
     def _refused(self, expected: str, said: bytes) -> CollectError:
-        words = said.decode("utf-8", "replace").strip()[-500:]
-        shown = "".join(character if character.isprintable() else " " for character in words)
-        return CollectError(f"{self._alias}: expected {expected}, found: {shown or 'nothing said'}")
+        words = " ".join(said.decode("utf-8", "replace").split())[-500:]
+        return CollectError(f"{self._alias}: expected {expected}, found: {printable(words, 500) or 'nothing said'}")
+
+
+def shown_reason(line: str) -> str:
+    """A guard's line, target and reason, for a person."""
+    return ": ".join(printable(part, _REASON_CHARACTERS) for part in line.split("\t", 1))
 
 
 def tar_of(files: Mapping[str, str]) -> bytes:

@@ -1,6 +1,7 @@
 """fio: a job file of the point, JSON+ in ``fio.json``, on request its logs beside it.
 
 A file as target is laid out in ``prepare``, so that its reads find data; then what only reads runs with ``--readonly``.
+It is laid out without sudo: it must be the person's own, as the guard wants it.
 A device is written only by a job that writes. ``precondition`` is a job of its own before the point; its report is
 ``precondition.txt``, text for a person: it is in no list of logs. ``runtime`` means ``time_based=1`` unless the spec
 says otherwise: a run of a set time is what a campaign compares.
@@ -28,6 +29,7 @@ _LOGS = {"latency": "write_lat_log", "histogram": "write_hist_log", "bandwidth":
          "iops": "write_iops_log"}  # fmt: skip
 _PREFIX = "fio"
 _LAYOUT = "layout"  # the one job that may make a file
+_LAYOUT_WORDS = {"rw": "read", "bs": "1m", "ioengine": "psync", "create_only": "1"}
 _PATH = re.compile(r"/[A-Za-z0-9+,./:=@_-]{1,1000}", re.ASCII)  # what a job file takes as it stands, the colon aside
 _LINE_BYTES = 40
 _HISTOGRAM_LINE_BYTES = 6000
@@ -43,12 +45,11 @@ def work(request: Request) -> Work:
     logs = _logs(request.logs, words)
     ramp = {"ramp_time": options.time_word(request.warm_up_s)} if request.warm_up_s else {}
     files = {"fio.job": _job(_section(request.point), target, words | ramp | logs)}
-    prepare, prepare_s, is_written = [], 0.0, _writes(words)
+    layout, prepare, prepare_s, is_written = [], [], 0.0, _writes(words)
     fio = program(request, "fio")
     if isinstance(target, FileTarget):
-        layout = {"rw": "read", "bs": "1m", "ioengine": "psync", "create_only": "1"}
-        files["layout.job"] = _job(_LAYOUT, target, layout)
-        prepare.append(_run(fio, "layout", writes=True))
+        files["layout.job"] = _job(_LAYOUT, target, _LAYOUT_WORDS)
+        layout.append(_run(fio, "layout", writes=True))
         prepare_s += target.n_bytes / ASSUMED_BYTES_PER_S
     if request.precondition:
         before = _words(request.precondition, target, "precondition")
@@ -60,7 +61,7 @@ def work(request: Request) -> Work:
     duration_s = request.warm_up_s + _duration_s(words, target)
     return Work(
         measure=as_asked(request, [command]), duration_s=duration_s,
-        prepare=as_asked(request, prepare), prepare_s=prepare_s, finish=owned(request), files=files,
+        prepare=(*layout, *as_asked(request, prepare)), prepare_s=prepare_s, finish=owned(request), files=files,
         targets=(replace(target, is_written=is_written) if isinstance(target, DeviceTarget) else target,),
         requirements=needs(request, Requirement(fio, "fio", ("--version",))),
         logs=("fio.json", *_log_names(request.logs, words)), free_bytes=_log_bytes(request.logs, words, duration_s),
