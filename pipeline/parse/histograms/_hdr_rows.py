@@ -31,6 +31,7 @@ class IntervalRows:
 
     def __init__(self, report: Report) -> None:
         self.name = ""  # of #[Logging for: …]
+        self.is_us = False  # known by the writer
         self.n_intervals = 0
         self._report = report
         self._unit_s = 0.0
@@ -58,12 +59,17 @@ class IntervalRows:
         """What one unit of a recorded value is, by the writer's habits."""
         largest = float(interval.histogram.upper[-1])
         ratio = largest / interval.maximum if interval.maximum else 0.0
-        is_us = self.name != "" or abs(ratio / _DIVISOR_OF_US - 1) < _TOLERANCE
+        is_known = self.is_us or self.name != ""
+        is_us = is_known or abs(ratio / _DIVISOR_OF_US - 1) < _TOLERANCE
         self._unit_s = units.MICRO if is_us else units.NANO
         self._divisor = 10.0 ** round(np.log10(ratio)) if ratio > 0 else 1e6
         name = "us" if is_us else "ns"
+        # A maximum that is printed as it was recorded tells nothing of the unit.
+        doubt = (
+            "" if is_known or abs(ratio - 1) >= _TOLERANCE else ", which may be 1000 times too small (us) or more (ms)"
+        )
         self._report.parameter("value_unit", name)
-        self._report.warn(None, "unit_guessed", f"expected a unit of the values, found none: taken as {name}")
+        self._report.warn(None, "unit_guessed", f"expected a unit of the values, found none: taken as {name}{doubt}")
 
     def _hand_over(self) -> None:
         if not self._held:

@@ -85,7 +85,12 @@ def _table(source: Source, lines: list[str], start: int, end: int) -> Report | N
             first_unknown = first_unknown or number + 1
     if not n_rows:
         return None
-    report.warn(None, "unit_guessed", "expected a unit of the values, found none: taken as ms")
+    report.warn(
+        None,
+        "unit_guessed",
+        "expected a unit of the values, found none: taken as ms "
+        "(1000 times too large where µs were printed, as asbench does)",
+    )
     mean, stddev = footer.get("Mean", (None, None))
     largest, n_ops = footer.get("Max", (None, None))
     if footer:

@@ -12,6 +12,7 @@ from pipeline.parse._row_blocks import RowBlocks
 
 _PERCENTILE = re.compile(r"(Min|Max|\d{1,2}(?:\.\d{1,4})?)")
 _BIN = re.compile(r" *([\d.]{1,20}) \.\.\. +([\d.]{1,20}) +(\d{1,18}) +[\d.]{1,10}%.*")
+CUSTOM = "CUSTOM METRIC "  # heads the section of a metric; its name follows
 _FACTOR = {"s": 1.0, "ms": units.MILLI, "%": units.PERCENT}
 _UNIT = {"s": "s", "ms": "s", "%": "1", "op/s": "1/s", "req/s": "1/s", "row/s": "1/s"}
 _MEANS = {"Cycle latency": "total", "Mean cycle time": "total", "Mean call time": "total",
@@ -66,6 +67,8 @@ class Summary:
 
     def take(self, section: str, label: str, unit: str | None, cell: str) -> bool:
         """Take a figure; False when it is none."""
+        if section.startswith(CUSTOM):
+            return self._take_custom(snake(section.removeprefix(CUSTOM)), label, cell)
         figure, _, error = cell.partition("±")
         value, margin = positive(figure.strip()), positive(error.strip())
         if value is None:
@@ -82,6 +85,18 @@ class Summary:
         if margin is not None:
             factor = _FACTOR.get(unit or "", 1.0)
             self.metrics.append((f"{name}_error", margin * factor, _UNIT.get(unit or "", "1"), labels))
+        return True
+
+    def _take_custom(self, name: str, label: str, cell: str) -> bool:
+        """Take a statistic of a metric that the workload records: of no known unit, and it may be negative."""
+        figure, _, error = cell.partition("±")
+        value, margin = number(figure.strip()), positive(error.strip())
+        if value is None or not (label == "Mean" or _PERCENTILE.fullmatch(label)):
+            return False
+        labels = {"statistic": "mean"} if label == "Mean" else {"percentile": f"{percentile_of(label):g}"}
+        self.metrics.append((name, value, "1", labels))
+        if margin is not None:
+            self.metrics.append((f"{name}_error", margin, "1", labels))
         return True
 
     def _take_total(self, label: str, unit: str | None, value: float) -> tuple[str, dict[str, str]]:

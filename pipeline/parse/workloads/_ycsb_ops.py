@@ -19,6 +19,7 @@ _LATENCY = {
     "Max": "max", "AverageLatency(ms)": "mean", "MinLatency(ms)": "min", "MaxLatency(ms)": "max",
 }  # fmt: skip
 _OF_THE_LOAD = ("READ", "UPDATE", "INSERT", "SCAN", "DELETE")
+_GOOD = ("OK", "BATCHED_OK", "0")
 _UNIT = re.compile(r"(.*)\((us|ms|%|ops/sec)\)")
 _SUB_BUCKET_BITS = 11  # of HdrHistogram with three significant digits: values below 2048 are exact
 
@@ -97,12 +98,22 @@ class Measurements:
         for name, op in self.ops.items():
             if op.n_ops is None or (op.n_ops and not {"mean", "max"} <= op.latency.keys()):
                 return f"the latencies of {name}"
-            if not op.returns and name != "CLEANUP" and name == self._last:
-                return f"`Return=` of {name}"
         has_bins = any(op.overflow for op in self.ops.values())
         if has_bins and any(op.overflow is None for op in self.ops.values()):
             return "the last bin of an operation"
-        return self._missing_operations()
+        return self._missing_at_the_end(has_bins=has_bins) or self._missing_operations()
+
+    def _missing_at_the_end(self, *, has_bins: bool) -> str | None:
+        """What the last operation lacks: return codes, which only the load has, or percentiles that others have."""
+        if (last := self.ops.get(self._last)) is None:
+            return None
+        if self._last.removeprefix("Hdr") in _OF_THE_LOAD:
+            return None if last.returns else f"`Return=` of {self._last}"
+        if has_bins or last.variance is not None or not last.n_ops:
+            return None  # bins of 1 ms: a percentile above the last of them is not exported
+        others = [len(op.percentiles) for name, op in self.ops.items() if name != self._last and op.percentiles]
+        is_whole = len(last.percentiles) >= min(others, default=0)
+        return None if is_whole else f"{min(others)} percentiles of {self._last} (found {len(last.percentiles)})"
 
     def _missing_operations(self) -> str | None:
         """Throughput × time is the count of all operations: fewer were exported where the text was cut."""
@@ -144,7 +155,7 @@ def _add_operation(report: Report, key: dict[str, str], op: Operation) -> None:
     is_some = bool(op.n_ops)
     latency = op.latency if is_some else {}
     stddev = math.sqrt(op.variance) * units.MICRO if is_some and op.variance is not None and op.variance >= 0 else None
-    failed = [count for code, count in op.returns.items() if code not in ("OK", "0")]
+    failed = [count for code, count in op.returns.items() if code not in _GOOD]
     report.add("operations", **key, n_ops=op.n_ops, latency_mean_s=latency.get("mean"), latency_stddev_s=stddev,
                latency_min_s=latency.get("min"), latency_max_s=latency.get("max"),
                n_errors=min(sum(failed), 2**62) if op.returns else None)  # fmt: skip

@@ -14,13 +14,14 @@ Traps
       add up to Operations, else a window's start in ms with its mean latency in µs.
     * To 0.2 the percentiles are in ms, and with bins their lower edges; the count of ``sec:`` is since the start.
     * CLEANUP is no operation of the load; a READ-MODIFY-WRITE is counted as its read and its update too.
+    * READ-MODIFY-WRITE, ``READ-FAILED`` … and ``Intended-READ`` … have no ``Return=``.
 Sample
     tests/parse/ycsb/synthetic_histogram_bins/
 Gives
-    operations: op ``total`` (OVERALL, and each status line) and each operation; n_errors: what did not return OK or
-    0; latency_stddev_s: the root of LatencyVariance. latency_percentiles, latency_bins, latency_series (timeseries).
-    Collections and the rest, counts of each return code: metric_series. n_ops of a status line is the difference of
-    counts.
+    operations: op ``total`` (OVERALL, and each status line) and each operation; n_errors: what did not return OK,
+    BATCHED_OK or 0; latency_stddev_s: the root of LatencyVariance. latency_percentiles, latency_bins, latency_series
+    (timeseries). Collections and the rest, counts of each return code: metric_series. n_ops of a status line is the
+    difference of counts.
 """
 
 from __future__ import annotations
@@ -75,8 +76,13 @@ def parse(source: Source) -> list[Report]:
 def _parse_json(source: Source) -> list[Report]:
     run = _Run(source)
     text = source.text
+    line, position = 1, 0
     for match in _OBJECT.finditer(text):
-        run.measurements.take(match[1], match[2], match[3])
+        line, position = line + text.count("\n", position, match.start()), match.start()
+        run.last_line = line
+        value = match[3].removeprefix('"').removesuffix('"')  # "NaN" stands in quotes
+        if not run.measurements.take(match[1], match[2], value):
+            run.note("unknown_line", line, f"{match[1]}, {match[2]}, {match[3]}")
     if not run.has_figures:
         raise source.error(1, EXPECTED, source.head)
     is_array = text.lstrip().startswith("[")
@@ -115,7 +121,7 @@ class _Run:
         self.last_line = line
         if match := _LINE.fullmatch(text):
             if not self.measurements.take(match[1], match[2], match[3]):
-                self._note("unknown_line", line, text)
+                self.note("unknown_line", line, text)
         elif " sec: " in text[:400] and self.status.read(text):
             pass
         elif text.startswith("Command line:"):
@@ -123,13 +129,14 @@ class _Run:
         elif text.startswith("YCSB Client "):
             self.report.describe(tool_version=text.removeprefix("YCSB Client ").strip())
         elif _RAW.fullmatch(text):
-            self._note("raw_points", line, text)
+            self.note("raw_points", line, text)
         elif _PROBLEM.search(text[:1000]) and not text.startswith(("DBWrapper: report", "at ", "java ")):
-            self._note("tool_error", line, text)
+            self.note("tool_error", line, text)
         elif text.startswith("[") and "], " in text[:110]:
-            self._note("unknown_line", line, text)
+            self.note("unknown_line", line, text)
 
-    def _note(self, code: str, line: int, text: str) -> None:
+    def note(self, code: str, line: int, text: str) -> None:
+        """Note a line; of each kind the first is shown."""
         first, count, shown = self._notes.get(code, (line, 0, text[:200]))
         self._notes[code] = (first, count + 1, shown)
 
