@@ -8,6 +8,7 @@ import subprocess
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import _golden as golden
@@ -169,41 +170,46 @@ def wait_for(port):
     raise AssertionError(f"nothing answers on port {port}")
 
 
-def test_iperf3_runs_twice_against_one_service(tmp_path):
+def iperf3(port, seconds):
+    """A client's work against this machine; skips the test where there is no iperf3."""
     needs("iperf3")
-    parameters = {"server": "b", "port": free_port(), "time": 1}
-    work = golden.work_of("iperf3", Request("iperf3", "a", parameters, addresses={"b": "127.0.0.1"}))
+    parameters = {"server": "b", "port": port, "time": seconds}
+    return golden.work_of("iperf3", Request("iperf3", "a", parameters, addresses={"b": "127.0.0.1"}))
+
+
+@contextmanager
+def served(work, port):
+    """The work's service, once it answers."""
     (service,) = work.services
     with subprocess.Popen(service.step.argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
         try:
-            wait_for(parameters["port"])
-            for number in (1, 2):
-                time.sleep(0.3)  # the look whether it answers counts as a client that left
-                run(tmp_path / f"run{number}", work)
-                tables = read(tmp_path / f"run{number}", work)
-                assert tables.runs["is_complete"].all() and (tables.network_streams["n_bytes"] > 0).any()
+            wait_for(port)
+            yield server
         finally:
             server.terminate()
 
 
+def test_iperf3_runs_twice_against_one_service(tmp_path):
+    work = iperf3(port := free_port(), seconds=1)
+    with served(work, port):
+        for number in (1, 2):
+            time.sleep(0.3)  # the look whether it answers counts as a client that left
+            run(tmp_path / f"run{number}", work)
+            tables = read(tmp_path / f"run{number}", work)
+            assert tables.runs["is_complete"].all() and (tables.network_streams["n_bytes"] > 0).any()
+
+
 def test_iperf3_that_measured_nothing_fails_and_says_why(tmp_path):
     """With --json it exits with 0 where nobody answers."""
-    needs("iperf3")
-    parameters = {"server": "b", "port": free_port(), "time": 1}
-    work = golden.work_of("iperf3", Request("iperf3", "a", parameters, addresses={"b": "127.0.0.1"}))
-    done = measured(tmp_path, work)
+    done = measured(tmp_path, iperf3(free_port(), seconds=1))
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.strip() == '"error":\t"unable to connect to server: Connection refused"'
     assert json.loads((tmp_path / "iperf3.json").read_text())["intervals"] == []
 
 
 def test_iperf3_whose_server_went_away_fails(tmp_path):
-    needs("iperf3")
-    parameters = {"server": "b", "port": free_port(), "time": 20}
-    work = golden.work_of("iperf3", Request("iperf3", "a", parameters, addresses={"b": "127.0.0.1"}))
-    (service,) = work.services
-    with subprocess.Popen(service.step.argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        wait_for(parameters["port"])
+    work = iperf3(port := free_port(), seconds=20)
+    with served(work, port) as server:
         timer = threading.Timer(2, server.kill)
         timer.start()
         done = measured(tmp_path, work)
